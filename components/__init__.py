@@ -1,0 +1,1 @@
+"""One package per pipeline stage; `dvc.yaml` says how they are connected."""

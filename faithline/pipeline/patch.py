@@ -1,0 +1,114 @@
+"""Patch documents: `conf/*.yaml` merged into `params.yaml`, comments kept, checked before anything is written."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import io
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from ruamel.yaml import YAML
+
+from faithline.pipeline.errors import ConfigError
+from faithline.pipeline.graph import PARAMS_FILE, Graph, Stage, load_graph
+from faithline.pipeline.params import check_top_level, convert, load_params
+from faithline.pipeline.yaml import read_mapping
+
+Change = tuple[str, object, object]
+
+
+def check_project(root: Path) -> list[str]:
+    """Load the settings of every stage of `root/dvc.yaml` and return the stages' names.
+
+    Raises:
+        ConfigError: On the first setting that is unknown, missing or of the wrong type.
+    """
+    graph = load_graph(root)
+    for stage in graph.stages.values():
+        load_params(root, graph, stage, params_type(stage))
+    return list(graph.stages)
+
+
+def params_type(stage: Stage) -> type[msgspec.Struct]:
+    """Return the `Params` Struct of the component a stage runs.
+
+    Raises:
+        ConfigError: If the stage's command is not `python -m components.NAME`.
+    """
+    match = re.fullmatch(r"python -m (components\.\w+)", stage.cmd)
+    if match is None:
+        raise ConfigError(
+            f"the command `{stage.cmd}` runs no component",
+            where=f"dvc.yaml: {stage.name}: cmd",
+            next_step="use `python -m components.NAME`",
+        )
+    struct: type[msgspec.Struct] = importlib.import_module(f"{match[1]}.params").Params
+    return struct
+
+
+def apply_patch(root: Path, patch_file: Path) -> list[Change]:
+    """Merge `patch_file` into `root/params.yaml` and return the changed settings as (key, old, new).
+
+    Mappings are merged key by key, everything else (lists too) is replaced. The merged document must load; otherwise
+    `params.yaml` stays as it was.
+
+    Raises:
+        ConfigError: If the patch names an unknown key or gives a value of the wrong type.
+    """
+    path = root / PARAMS_FILE
+    patch = read_mapping(patch_file)
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 10_000
+    read_mapping(path)  # reports a broken file in one line; the round-trip reader would print a traceback
+    document = yaml.load(path.read_text(encoding="utf-8"))
+    changes: list[Change] = []
+    _merge(document, patch, "", changes, patch_file)
+    if changes:
+        text = io.StringIO()
+        yaml.dump(document, text)
+        _check_text(root, load_graph(root), text.getvalue(), patch_file)
+        staged = path.with_name(f".{path.name}.{os.getpid()}")
+        staged.write_text(text.getvalue(), encoding="utf-8")
+        staged.replace(path)
+    return changes
+
+
+def _merge(target: Any, patch: Mapping[str, Any], where: str, changes: list[Change], source: Path) -> None:
+    for key, value in patch.items():
+        place = f"{where}.{key}" if where else str(key)
+        if key not in target:
+            near = difflib.get_close_matches(str(key), [str(k) for k in target], n=1, cutoff=0.5)
+            raise ConfigError(
+                f"unknown key `{place}`",
+                where=str(source),
+                next_step=f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(map(str, target))}",
+            )
+        if isinstance(value, Mapping) and isinstance(target[key], Mapping):
+            _merge(target[key], value, place, changes, source)
+        elif target[key] != value:
+            changes.append((place, _plain(target[key]), value))
+            target[key] = value
+
+
+def _plain(value: object) -> object:
+    return YAML(typ="safe", pure=True).load(_dump(value)) if isinstance(value, (dict, list)) else value
+
+
+def _dump(value: object) -> str:
+    text = io.StringIO()
+    YAML().dump(value, text)
+    return text.getvalue()
+
+
+def _check_text(root: Path, graph: Graph, text: str, source: Path) -> None:
+    raw = YAML(typ="safe", pure=True).load(text)
+    check_top_level(raw, graph.param_keys(), source)
+    for stage in graph.stages.values():
+        struct = params_type(stage)
+        convert({key: raw[key] for key in struct.__struct_fields__ if key in raw}, struct, source)
