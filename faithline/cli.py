@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="faithline", description="Train and serve faithful RAG agents.")
     parser.add_argument("--version", action="version", version=f"faithline {__version__}")
-    parser.add_argument("--root", type=Path, default=Path("."), help="the project folder (default: here)")
+    parser.add_argument("--root", type=Path, default=Path(), help="the project folder (default: here)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     params = commands.add_parser("params", help="check params.yaml or merge a patch into it")

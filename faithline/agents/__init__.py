@@ -1,0 +1,1 @@
+"""The agents' roles: prompts and parsers, pure functions."""

@@ -1,10 +1,10 @@
-"""The grounded-answer role: from a question and passages to a prompt, from a completion to an answer or a named failure.
+"""The grounded-answer role: a question and passages to a prompt, a completion to an answer or a named failure.
 
-Output grammar (MMOA-RAG's generator): the answer stands once between double asterisks, `**Paris**`; text around the pair
-is tolerated. When the documents do not hold the answer the role says so in the same form, `**not in the documents**`,
-so declining is an act of its own and never an unparsable text. Every completion maps to exactly one outcome, and only
-`ok` carries an answer: no pair, an unclosed pair or several pairs are `malformed`, nothing inside is `empty`.
-Pure functions; the parser sees the completion only, never the prompt.
+Output grammar (MMOA-RAG's generator): the answer stands once between double asterisks, `**Paris**`; text around the
+pair is tolerated. When the documents do not hold the answer the role says so in the same form, `**not in the
+documents**`, so declining is an act of its own and never an unparsable text. Every completion maps to exactly one
+outcome, and only `ok` carries an answer: no pair, an unclosed pair or several pairs are `malformed`, nothing inside is
+`empty`. Pure functions; the parser sees the completion only, never the prompt.
 """
 
 from __future__ import annotations

@@ -74,17 +74,14 @@ def read_table(
 ) -> pa.Table:
     """Read one table, checked; see `questions`."""
     path = prepared / file_name(table)
-    chosen = pc.scalar(True)
-    if split is not None:
-        chosen &= pc.field("split") == split
-    if sets is not None:
-        chosen &= pc.field("set").isin(list(sets))
+    wanted = {"split": None if split is None else [split], "set": sets}
+    filters = [(column, "in", list(values)) for column, values in wanted.items() if values is not None]
     try:
         _check_schema(path, TABLES[table])
         rows = pq.read_table(
             path,
             columns=list(columns) if columns is not None else None,
-            filters=chosen if split is not None or sets is not None else None,
+            filters=filters or None,
             page_checksum_verification=True,
         )
     except FileNotFoundError:

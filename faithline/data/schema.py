@@ -5,7 +5,8 @@ responses point at documents by id; nothing is nested deeper than a list of stru
 the Parquet file itself (field metadata `meaning`), so a table explains itself to whoever opens it.
 
 Invariants: ids are unique per table; every document id in `questions` and `responses` exists in `documents`;
-`supporting` is as long as `documents`; a split belongs to a question or source, never to a pair.
+`supporting` is as long as `documents`; a split belongs to a question or source, never to a pair; no field and no list
+item is null, but `hops` and the items of `supporting`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ def _field(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False
     return pa.field(name, kind, nullable=nullable, metadata={"meaning": meaning})
 
 
-def _list(kind: pa.DataType, *, nullable: bool = False) -> pa.DataType:
-    # Parquet's own name of a list item is "element"; any other would not survive a round trip.
-    return pa.list_(pa.field("element", kind, nullable=nullable))
+def _item(name: str, kind: pa.DataType, meaning: str) -> pa.Field:
+    # Nullability inside a column is part of its type: kept open, so that tables built with plain types fit as well.
+    return _field(name, kind, meaning, nullable=True)
 
 
 _SET = _field("set", pa.string(), "name of the set in params.yaml: the first part of every id")
@@ -38,19 +39,21 @@ QUESTIONS = pa.schema(
         _SET,
         _SPLIT,
         _field("question", pa.string(), "the question as asked, never blank"),
-        _field("answers", _list(pa.string()), "gold answers, the canonical one first, then aliases; empty = unknown"),
+        _field(
+            "answers", pa.list_(pa.string()), "gold answers, the canonical one first, then aliases; empty = unknown"
+        ),
         _field("answerable", pa.bool_(), "false: the documents do not hold the answer, and abstaining is right"),
         _field("question_type", pa.string(), 'the source\'s own type, e.g. bridge, comparison, yesno; "" = unknown'),
         _field("hops", pa.int8(), "number of annotated reasoning steps; null = unknown", nullable=True),
-        _field("documents", _list(pa.string()), "document ids in the given order; a repeated document is repeated"),
+        _field("documents", pa.list_(pa.string()), "document ids in the given order; a repeated document is repeated"),
         _field(
             "supporting",
-            _list(pa.bool_(), nullable=True),
+            pa.list_(pa.bool_()),
             "per document: true = gold evidence, false = distractor, null = unknown",
         ),
         _field(
             "plan",
-            _list(pa.string()),
+            pa.list_(pa.string()),
             "annotated reasoning steps in order; may be empty. MuSiQue: 'sub-question >>>> its answer'; 2Wiki: the "
             "evidence triple as 'subject relation object'",
         ),
@@ -62,18 +65,22 @@ DOCUMENTS = pa.schema(
         _field(
             "document_id",
             pa.string(),
-            "<set>/<first 16 hex digits of SHA-256 of title NUL text>: equal documents share a row, others never collide",
+            "<set>/<first 16 hex digits of SHA-256 of title NUL text>: equal documents share a row, no others do",
         ),
         _SET,
         _field("title", pa.string(), 'title; may be ""'),
-        _field("text", pa.string(), 'body in the source\'s own form; "" where the source names a document without text'),
+        _field(
+            "text", pa.string(), 'body in the source\'s own form; "" where the source names a document without text'
+        ),
     ]
 )
 
 CLAIMS = pa.schema(
     [
         _field("claim_id", pa.string(), "<question_id>/<true|false>-<position in the source's list>; unique"),
-        _field("question_id", pa.string(), "<set>/<16 hex digits of SHA-256 of the question>, for TruthfulQA has no ids"),
+        _field(
+            "question_id", pa.string(), "<set>/<16 hex digits of SHA-256 of the question>, for TruthfulQA has no ids"
+        ),
         _SET,
         _SPLIT,
         _field("category", pa.string(), "the source's topic"),
@@ -86,12 +93,12 @@ CLAIMS = pa.schema(
 
 _LABEL = pa.struct(
     [
-        _field("start", pa.int32(), "first character of the span in the response, in code points from 0"),
-        _field("end", pa.int32(), "one past the last character"),
-        _field("text", pa.string(), "the span as annotated; may differ from the slice (counted in sources.json)"),
-        _field("type", pa.string(), "e.g. Evident Conflict, Subtle Baseless Info"),
-        _field("implicit_true", pa.bool_(), "true in the world, though not in the source"),
-        _field("due_to_null", pa.bool_(), "the fault comes from a null value in the source's data"),
+        _item("start", pa.int32(), "first character of the span in the response, in code points from 0"),
+        _item("end", pa.int32(), "one past the last character"),
+        _item("text", pa.string(), "the span as annotated; may differ from the slice (counted in sources.json)"),
+        _item("type", pa.string(), "e.g. Evident Conflict, Subtle Baseless Info"),
+        _item("implicit_true", pa.bool_(), "true in the world, though not in the source"),
+        _item("due_to_null", pa.bool_(), "the fault comes from a null value in the source's data"),
     ]
 )
 
@@ -103,11 +110,11 @@ RESPONSES = pa.schema(
         _SPLIT,
         _field("task", pa.string(), "qa, summary or data2txt"),
         _field("query", pa.string(), "the question or instruction"),
-        _field("documents", _list(pa.string()), "document ids of the source, in order"),
+        _field("documents", pa.list_(pa.string()), "document ids of the source, in order"),
         _field("response", pa.string(), "the model's text; label offsets count its code points"),
         _field("model", pa.string(), "the model that wrote it"),
         _field("quality", pa.string(), "the source's remark: good, truncated, incorrect_refusal"),
-        _field("labels", _list(_LABEL), "hallucinated spans sorted by start and end; empty = none"),
+        _field("labels", pa.list_(_LABEL), "hallucinated spans sorted by start and end; empty = none"),
     ]
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -47,8 +48,10 @@ class PreparedWriter:
                     self._pending.popleft().result()
         finally:
             self._thread.shutdown(wait=True, cancel_futures=True)
-            for table in self._tables.values():
-                table.close()
+            # After a failure (a full disk, say) closing fails as well, and must not hide the first error.
+            with suppress(OSError, pa.ArrowException) if kind is not None else nullcontext():
+                for table in self._tables.values():
+                    table.close()
 
     @property
     def rows(self) -> Mapping[str, int]:

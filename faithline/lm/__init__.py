@@ -1,0 +1,1 @@
+"""Language models on local folders: loading, chat prompts, generation, embedding."""

@@ -12,11 +12,11 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from faithline.pipeline.errors import EnvironmentMismatch
+from faithline.pipeline.errors import Diverged, EnvironmentMismatch
 from faithline.pipeline.records import file_digest, write_json
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ BASE_FILE = "backbone.json"
 """File in an adapter folder that names the backbone the adapter was trained on."""
 
 # Fields of config.json that say how a copy was stored or by what, not what the network computes.
-_CIRCUMSTANCE = frozenset({"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache"})
+_CIRCUMSTANCE = frozenset(
+    {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache"}
+)
 _TOKENIZER_FILES = ("tokenizer.json", "chat_template.jinja")
 
 
@@ -66,7 +68,9 @@ def choose_device(device: Device) -> torch.device:
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise EnvironmentMismatch(
-            "no CUDA device is visible", where="device: cuda", next_step="set device to auto or cpu, or run on a GPU pool"
+            "no CUDA device is visible",
+            where="device: cuda",
+            next_step="set device to auto or cpu, or run on a GPU pool",
         )
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -111,8 +115,11 @@ def load(folder: Path, *, device: Device, dtype: Dtype, adapter: Path | None = N
 
     Raises:
         EnvironmentMismatch: A folder or file is missing, or the adapter belongs to another backbone.
+        Diverged: The adapter's weights are not finite.
     """
     from transformers import AutoModelForCausalLM
+
+    from faithline.lm import attention
 
     _require(folder, "config.json")
     _weights(folder)
@@ -120,16 +127,29 @@ def load(folder: Path, *, device: Device, dtype: Dtype, adapter: Path | None = N
         require_base(adapter, folder)
     place = choose_device(device)
     number = choose_dtype(dtype, place)
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=number, local_files_only=True, use_safetensors=True, attn_implementation="sdpa"
+    # Untyped: transformers and peft wrap `to` and return unions that strict typing cannot follow.
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=number, local_files_only=True, use_safetensors=True, attn_implementation=attention.NAME
     )
     if adapter is not None:
-        from peft import PeftModel
-
-        model = PeftModel.from_pretrained(model, str(adapter), is_trainable=False, local_files_only=True)
-        if merge:
-            model = model.merge_and_unload(safe_merge=True)
+        model = _adapted(model, adapter, merge=merge)
     return Backbone(model=model.to(place).eval(), tokenizer=load_tokenizer(folder), device=place, dtype=number)
+
+
+def _adapted(model: Any, adapter: Path, *, merge: bool) -> Any:
+    from peft import PeftModel
+
+    adapted = PeftModel.from_pretrained(model, str(adapter), is_trainable=False, local_files_only=True)
+    if not merge:
+        return adapted
+    try:
+        return adapted.merge_and_unload(safe_merge=True)
+    except ValueError as error:
+        raise Diverged(
+            f"the adapter cannot be merged: {error}",
+            where=str(adapter),
+            next_step="train it again with a lower learning rate",
+        ) from error
 
 
 def fingerprint(folder: Path) -> str:

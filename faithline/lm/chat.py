@@ -12,6 +12,7 @@ exceed the limit the result is `TooLong`.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -69,21 +70,18 @@ class Chat:
             number for number, token in tokenizer.added_tokens_decoder.items() if token.special
         ) | frozenset(tokenizer.all_special_ids)
         self.end_id = self._end_of_turn()
+        """Token that ends the assistant's turn."""
+        self.stop_ids: frozenset[int] = frozenset({self.end_id, tokenizer.eos_token_id})
+        """Tokens that end a completion."""
 
     def encode(self, text: str) -> list[int]:
         """Tokenise content: control tokens in it become plain text.
 
-        Raises:
-            EnvironmentMismatch: The tokeniser makes a control token of it all the same.
+        What the tokeniser still makes a control token of is left out: pieces that it does not know, where its unknown
+        token is also its end token (SmolLM2 lacks some control characters).
         """
         ids: list[int] = self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        if not self.control_ids.isdisjoint(ids):
-            raise EnvironmentMismatch(
-                "the tokeniser turns plain text into control tokens",
-                where=repr(text[:80]),
-                next_step="use a tokeniser that honours split_special_tokens, as all fast tokenisers do",
-            )
-        return ids
+        return ids if self.control_ids.isdisjoint(ids) else [number for number in ids if number not in self.control_ids]
 
     def prompt(self, messages: Sequence[Message], *, generate: bool = True) -> list[int]:
         """Tokenise a chat.
@@ -108,10 +106,8 @@ class Chat:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Turn generated ids into text, without control tokens."""
-        text: str = self.tokenizer.decode(
-            [number for number in ids if number not in self.control_ids], clean_up_tokenization_spaces=False
-        )
-        return text
+        plain = [number for number in ids if number not in self.control_ids]
+        return str(self.tokenizer.decode(plain, clean_up_tokenization_spaces=False))
 
     def fit(self, build: Build, passages: Sequence[Passage], limit: int) -> Fitted | TooLong:
         """Tokenise a role's prompt with as much of the evidence as the limit allows.
@@ -128,7 +124,7 @@ class Chat:
         bare = self.prompt(build([]))
         if len(bare) > limit:
             return TooLong(tokens=len(bare), limit=limit)
-        whole = _largest(len(passages), lambda count: len(self.prompt(build(passages[:count]))) <= limit)
+        whole = self._most(build, [passages[: count + 1] for count in range(len(passages))], limit)
         kept = self._shortened(build, passages, whole, limit)
         return self._fitted(self.prompt(build(kept)), passages, kept, shortened=len(kept) > whole)
 
@@ -138,10 +134,14 @@ class Chat:
         for ends in (_SENTENCE_END, _WORD_END) if whole == 0 else (_SENTENCE_END,):
             heads = [text[: match.start()] for match in ends.finditer(text)]
             tried = [[*passages[:whole], dataclasses.replace(passages[whole], text=head)] for head in heads]
-            count = _largest(len(tried), lambda n, tried=tried: len(self.prompt(build(tried[n - 1]))) <= limit)  # type: ignore[misc]
+            count = self._most(build, tried, limit)
             if count:
                 return tried[count - 1]
         return passages[:whole]
+
+    def _most(self, build: Build, contexts: Sequence[Sequence[Passage]], limit: int) -> int:
+        """How many of some growing contexts fit: a larger one never fits when a smaller one does not."""
+        return bisect.bisect_right(contexts, limit, key=lambda passages: len(self.prompt(build(passages))))
 
     @staticmethod
     def _fitted(ids: list[int], passages: list[Passage], kept: list[Passage], *, shortened: bool) -> Fitted:
@@ -172,18 +172,4 @@ class Chat:
         after = self._frame(("user", "assistant"), False)[-1]
         if after and after[0] in self.control_ids:
             return after[0]
-        end = self.tokenizer.eos_token_id
-        assert isinstance(end, int)  # load_tokenizer refuses tokenisers without one
-        return end
-
-
-def _largest(total: int, fits: Callable[[int], bool]) -> int:
-    """Largest count in 0..total that fits, taking 0 for granted and that fewer always fit when more do."""
-    low, high = 0, total
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+        return int(self.tokenizer.eos_token_id)

@@ -114,7 +114,9 @@ def load_encoder(folder: Path, *, device: backbone.Device, max_length: int, toke
         )
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise EnvironmentMismatch("the encoder has no fast tokeniser", where=str(folder), next_step="add tokenizer.json")
+        raise EnvironmentMismatch(
+            "the encoder has no fast tokeniser", where=str(folder), next_step="use a folder with tokenizer.json"
+        )
     return Encoder(model.to(place).eval(), tokenizer, recipe, max_length, tokens_per_batch)
 
 
@@ -197,7 +199,7 @@ class Encoder:
 
 
 def _batches(lengths: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
-    """Yield row numbers, longest first, so that rows times their longest stay within the budget (but one row at least)."""
+    """Yield row numbers, longest first, so that rows × longest stay within the budget; one row at least."""
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):

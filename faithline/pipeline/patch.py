@@ -72,7 +72,7 @@ def apply_patch(root: Path, patch_file: Path) -> list[Change]:
     if changes:
         text = io.StringIO()
         yaml.dump(document, text)
-        _check_text(root, load_graph(root), text.getvalue(), patch_file)
+        _check_text(load_graph(root), text.getvalue(), patch_file)
         staged = path.with_name(f".{path.name}.{os.getpid()}")
         staged.write_text(text.getvalue(), encoding="utf-8")
         staged.replace(path)
@@ -106,7 +106,7 @@ def _dump(value: object) -> str:
     return text.getvalue()
 
 
-def _check_text(root: Path, graph: Graph, text: str, source: Path) -> None:
+def _check_text(graph: Graph, text: str, source: Path) -> None:
     raw = YAML(typ="safe", pure=True).load(text)
     check_top_level(raw, graph.param_keys(), source)
     for stage in graph.stages.values():

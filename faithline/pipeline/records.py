@@ -41,9 +41,7 @@ def tree_files(folder: Path) -> list[Path]:
 def outputs_of(folder: Path) -> dict[str, str]:
     """Relative path → SHA-256 of every file in an output folder, the record itself excepted."""
     return {
-        path.relative_to(folder).as_posix(): file_digest(path)
-        for path in tree_files(folder)
-        if path != folder / RECORD
+        path.relative_to(folder).as_posix(): file_digest(path) for path in tree_files(folder) if path != folder / RECORD
     }
 
 

@@ -91,7 +91,7 @@ def main(name: str, params_type: type[P], run: Run[P], argv: list[str] | None = 
         epilog="Settings come from params.yaml, paths from dvc.yaml. Exit codes: 0 ok, 10 keep the champion, 20 data, "
         "30 diverged, 40 configuration or environment, 50 out of memory, 75 temporary.",
     )
-    parser.add_argument("--root", type=Path, default=Path("."), help="the project folder (default: here)")
+    parser.add_argument("--root", type=Path, default=Path(), help="the project folder (default: here)")
     arguments = parser.parse_args(argv)
     sys.exit(execute(arguments.root, name, params_type, run))
 
@@ -107,12 +107,14 @@ def execute(root: Path, name: str, params_type: type[P], run: Run[P]) -> int:
         log.info("done", seconds=round(time.monotonic() - started, 1), **shown)
         return ExitCode.OK
     except _Terminated:
-        return _report(name, Preempted("told to stop (SIGTERM)", next_step="run it again; nothing is half-written"), log)
+        return _report(
+            name, Preempted("told to stop (SIGTERM)", next_step="run it again; nothing is half-written"), log
+        )
     except KeyboardInterrupt:
         log.record("interrupted")
         print(f"{name}: interrupted; nothing was left half-written", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last handler: every failure becomes a message and a code
         return _report(name, error, log)
     finally:
         log.close()
@@ -140,7 +142,7 @@ def _run(root: Path, name: str, params_type: type[P], run: Run[P], log: Logger) 
 
 def _is_code(dep: str) -> bool:
     """Code is DVC's business: in the record it would change every output's bytes for a changed comment."""
-    return dep.split("/")[0] in {"components", "faithline"}
+    return dep.split("/", maxsplit=1)[0] in {"components", "faithline"}
 
 
 def _preempt(_number: int, _frame: FrameType | None) -> None:
@@ -172,4 +174,3 @@ def _report(name: str, error: Exception, log: Logger) -> int:
     log.record("failed", exit_code=int(known.exit_code), what=known.what, where=known.where)
     print(f"error: {name}: {known}", file=sys.stderr)
     return int(known.exit_code)
-

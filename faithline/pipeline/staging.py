@@ -37,7 +37,9 @@ class Staging:
                 )
             if shutil.disk_usage(parent).free < MIN_FREE_BYTES:
                 raise EnvironmentMismatch(
-                    f"less than {MIN_FREE_BYTES >> 20} MiB of disk space left", where=str(parent), next_step="free space"
+                    f"less than {MIN_FREE_BYTES >> 20} MiB of disk space left",
+                    where=str(parent),
+                    next_step="free space",
                 )
             _clear_stale(self._root / path)
         return self

@@ -1,0 +1,1 @@
+"""Finding evidence: the dense index."""

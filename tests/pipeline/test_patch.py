@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from faithline.pipeline.patch import apply_patch, check_project
 from faithline.pipeline.errors import ConfigError
+from faithline.pipeline.patch import apply_patch, check_project
 
 ROOT = Path(__file__).resolve().parents[2]
 

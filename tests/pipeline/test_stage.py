@@ -125,7 +125,9 @@ def test_failure_keeps_the_last_good_output(toy: Path) -> None:
     assert (toy / "out/folder/record.json").is_file()
 
 
-@pytest.mark.parametrize("swallow", ["time.sleep(60)", "\n    try:\n        time.sleep(60)\n    except Exception: pass"])
+@pytest.mark.parametrize(
+    "swallow", ["time.sleep(60)", "\n    try:\n        time.sleep(60)\n    except Exception: pass"]
+)
 def test_sigterm_exits_75_and_leaves_nothing(toy: Path, swallow: str) -> None:
     process = start(toy, swallow)
     wait_for(toy / "out", process)

@@ -1,0 +1,1 @@
+"""Stage build_index: one vector per document."""

@@ -1,0 +1,1 @@
+"""Stage `fetch_models`."""

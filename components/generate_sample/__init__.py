@@ -1,0 +1,1 @@
+"""Stage generate_sample: the embedded evidence-world sample, in the public data sets' own formats."""

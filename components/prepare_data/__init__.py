@@ -1,0 +1,1 @@
+"""Stage prepare_data: the raw public sets in, the prepared tables out."""

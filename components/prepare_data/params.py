@@ -1,0 +1,56 @@
+"""Settings of prepare_data; values come from params.yaml only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+__all__ = ["Params", "PrepareData", "Shares", "SourceSettings"]
+
+Format = Literal["2wikimultihopqa", "bioasq", "hotpotqa", "musique", "popqa", "ragtruth", "truthfulqa"]
+
+
+class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Expected shares of the splits; they sum to 1."""
+
+    train: float
+    """Share of questions that training may see."""
+    validation: float
+    """Share for choosing settings and checkpoints."""
+    test: float
+    """Share for evaluation; never used to choose anything."""
+
+
+class SourceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One public set to read."""
+
+    name: Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9_]*$")]
+    """Name of the set: first part of every id, so changing it changes every id and split."""
+    format: Format
+    """Layout of the file; official release or processed form is told from its content."""
+    path: str
+    """File, or folder for ragtruth; "{root}" stands for prepare_data.root."""
+    limit: Annotated[int, msgspec.Meta(ge=1)] | None
+    """Read only the first rows (for ragtruth: sources); null = all."""
+    shares: Shares
+    """How the set's questions are dealt to train, validation and test."""
+
+
+class PrepareData(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The stage's section."""
+
+    root: str
+    """Folder of the raw sets; a dependency of the stage."""
+    split_seed: int
+    """Seed of the splits; changing it deals all questions anew, so trained models must be retrained."""
+    on_invalid: Literal["fail", "skip"]
+    """What a bad row does: fail ends the run naming it, skip leaves it out and counts it in sources.json."""
+    sources: Annotated[list[SourceSettings], msgspec.Meta(min_length=1)]
+    """The sets to read, in the order of the tables' rows."""
+
+
+class Params(msgspec.Struct, frozen=True, kw_only=True):
+    """Sections of params.yaml that the stage depends on."""
+
+    prepare_data: PrepareData

@@ -1,0 +1,1 @@
+"""Stage `report`: one self-contained HTML page of the run."""

@@ -1,0 +1,160 @@
+"""What the page is made from, read and checked.
+
+The evaluation (items and slices) must be there. Everything else may be absent, and the page says so; a file that is
+there but cannot be read is an error that names it, for a report must not pass over a broken run.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from faithline.metrics.slices import Evaluation
+from faithline.pipeline.errors import DataInvalid
+
+__all__ = ["METRICS", "RECORDS", "Curve", "DataSource", "Record", "Sources", "read"]
+
+RECORDS = {
+    "generate_sample": ("data/raw/sample",),
+    "fetch_models": ("models/backbone", "models/embedder"),
+    "prepare_data": ("data/prepared",),
+    "warm_start": ("models/warm_start",),
+    "build_index": ("data/index",),
+    "answer": ("data/answers",),
+    "evaluate": ("data/evaluation",),
+}
+"""Stage → its output folders, each with a record.json."""
+
+METRICS = tuple(
+    f"metrics/{stage}.json" for stage in ("prepare_data", "warm_start", "build_index", "answer", "evaluate")
+)
+_CURVE = "plots/warm_start.csv"
+_ITEMS = (
+    *("question_id", "set", "split", "question", "question_type", "hops", "answerable", "answers"),
+    *("prediction", "outcome", "completion", "context", "supporting_documents", "context_recall"),
+    *("em_official", "f1_official", "em_strict", "f1_strict"),
+)
+
+T = TypeVar("T")
+Curve = Mapping[str, list[tuple[float, float]]]
+"""Column → (step, value), where there is a value."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """The part of a record.json that the page shows; see `faithline.pipeline.records`."""
+
+    stage: str
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    params: dict[str, object]
+    versions: dict[str, str]
+
+
+class DataSource(msgspec.Struct, frozen=True):
+    """The part of an entry of data/prepared/sources.json that the page shows."""
+
+    format: str
+    rows: int
+    kept: int
+    tables: dict[str, int]
+    rows_per_split: dict[str, int]
+    sha256: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Everything the page shows."""
+
+    evaluation: Evaluation
+    items: pa.Table
+    """As the stage `evaluate` writes them."""
+    records: dict[str, Record | None]
+    """Output folder → its record."""
+    metrics: dict[str, dict[str, object] | None]
+    """Metrics file → its content."""
+    data: dict[str, DataSource] | None
+    """Set → what it was read from."""
+    curve: Curve | None
+    """The warm start's training curve."""
+    absent: tuple[str, ...]
+    """Optional files that are not there."""
+
+
+def read(dep: Callable[[str], Path]) -> Sources:
+    """Read the files of a run.
+
+    Args:
+        dep: Project path → place; raises DataInvalid where there is none.
+
+    Raises:
+        DataInvalid: If the evaluation is missing, or any file is broken.
+    """
+    absent: list[str] = []
+
+    def optional(path: str, reader: Callable[[Path], T]) -> T | None:
+        try:
+            place = dep(path)
+        except DataInvalid:
+            absent.append(path)
+            return None
+        return reader(place)
+
+    return Sources(
+        evaluation=_json(dep("data/evaluation/slices.json"), Evaluation),
+        items=_items(dep("data/evaluation/items.parquet")),
+        records={
+            folder: optional(f"{folder}/record.json", lambda place: _json(place, Record))
+            for folders in RECORDS.values()
+            for folder in folders
+        },
+        metrics={path: optional(path, lambda place: _json(place, dict[str, object])) for path in METRICS},
+        data=optional("data/prepared/sources.json", lambda place: _json(place, dict[str, DataSource])),
+        curve=optional(_CURVE, _curve),
+        absent=tuple(absent),
+    )
+
+
+def _json(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _broken(path, str(error)) from None
+
+
+def _items(path: Path) -> pa.Table:
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowInvalid as error:
+        raise _broken(path, str(error)) from None
+    missing = sorted(set(_ITEMS) - set(table.column_names))
+    if missing:
+        raise _broken(path, f"column `{missing[0]}` is missing")
+    return table
+
+
+def _curve(path: Path) -> Curve:
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        names = [name for name in (rows[0] if rows else {}) if name != "step"]
+        curve = {name: [(float(row["step"]), float(row[name])) for row in rows if row[name]] for name in names}
+    except (ValueError, KeyError, TypeError) as error:
+        raise _broken(path, f"not a table of numbers by step: {error}") from None
+    if not curve.get("loss"):
+        raise _broken(path, "no column `loss` with a value")
+    if not all(math.isfinite(number) for points in curve.values() for point in points for number in point):
+        raise _broken(path, "a value is not finite")
+    return curve
+
+
+def _broken(path: Path, why: str) -> DataInvalid:
+    return DataInvalid(
+        f"broken file: {why}", where=str(path), next_step="run the stage that wrote it again (`dvc repro -f`)"
+    )

@@ -1,0 +1,1 @@
+"""Stage warm_start: supervised LoRA warm start of the grounded-answer role."""

@@ -1,0 +1,156 @@
+"""From prepared questions to token ids: what the grounded-answer role learns from.
+
+An example shows a question with its gold passages and some distractors in a shuffled order, and teaches the canonical
+answer, or the abstention where the documents do not hold one. Prompt and completion are tokenised apart and only the
+completion is labelled, so no search in text decides what is learned. Every draw depends on the seed and the question's
+id alone: a question keeps its context whatever other questions there are. Gold passages are never cut: when an example
+is too long distractors give way, and what is still too long is left out and counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from components.warm_start.params import Examples
+from faithline.agents.answer import messages, target
+from faithline.agents.passage import Passage
+from faithline.data import prepared
+from faithline.data.schema import Split
+from faithline.lm.chat import Chat
+from faithline.pipeline.errors import DataInvalid
+
+__all__ = ["IGNORED", "Case", "ExampleSet", "build_examples", "encode", "read_cases"]
+
+IGNORED = -100
+"""Label of positions that are not learned."""
+
+_COLUMNS = ("question_id", "question", "answers", "answerable", "documents", "supporting")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question with its evidence, before tokenisation."""
+
+    question: str
+    passages: tuple[Passage, ...]
+    """Gold passages and distractors in the order to show."""
+    optional: tuple[int, ...]
+    """Positions in `passages` that may be left out, the first to go first."""
+    answer: str | None
+    """Canonical answer; None where the documents do not hold one."""
+
+
+@dataclass(frozen=True)
+class ExampleSet:
+    """Tokenised examples of one split."""
+
+    rows: list[dict[str, list[int]]]
+    """Each with `input_ids` and `labels` of the same length."""
+    skipped: Mapping[str, int]
+    """Questions left out, by reason."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all examples."""
+        return sum(len(row["input_ids"]) for row in self.rows)
+
+    @property
+    def learned(self) -> int:
+        """Tokens that are learned."""
+        return sum(label != IGNORED for row in self.rows for label in row["labels"])
+
+
+def build_examples(folder: Path, split: Split, settings: Examples, *, limit: int, seed: int, chat: Chat) -> ExampleSet:
+    """Tokenise up to `limit` questions of a split.
+
+    Args:
+        folder: data/prepared.
+        split: Which questions.
+        settings: Sets, distractors and length.
+        limit: Most examples.
+        seed: Decides which questions and contexts are drawn.
+        chat: The backbone's chat template.
+
+    Raises:
+        DataInvalid: There is not one usable question.
+    """
+    rows: list[dict[str, list[int]]] = []
+    skipped: Counter[str] = Counter()
+    for case in read_cases(folder, split, settings, seed):
+        if len(rows) == limit:
+            break
+        row = case if isinstance(case, str) else encode(chat, case, settings.max_length)
+        if isinstance(row, str):
+            skipped[row] += 1
+        else:
+            rows.append(row)
+    if not rows:
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(skipped.items()))
+        raise DataInvalid(
+            f"no question of split {split} can be learned from ({reasons})",
+            where=str(folder),
+            next_step="raise warm_start.examples.max_length, or choose other warm_start.examples.sets",
+        )
+    return ExampleSet(rows=rows, skipped=dict(sorted(skipped.items())))
+
+
+def read_cases(folder: Path, split: Split, settings: Examples, seed: int) -> Iterator[Case | str]:
+    """Yield the questions of a split in an order drawn by seed: a case, or the reason why there is none."""
+    table = prepared.questions(folder, split=split, sets=settings.sets, columns=_COLUMNS)
+    documents = prepared.documents(folder, sets=settings.sets)
+    keys = [_key(seed, question_id) for question_id in table.column("question_id").to_pylist()]
+    for position in np.argsort(np.array(keys, dtype=np.uint64), kind="stable").tolist():
+        row = {name: table.column(name)[position].as_py() for name in _COLUMNS}
+        yield _case(row, documents, settings.distractors, np.random.default_rng(keys[position]))
+
+
+def _key(seed: int, question_id: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}|{question_id}".encode()).digest()[:8], "big")
+
+
+def _case(
+    row: Mapping[str, Any], documents: prepared.Documents, distractors: int, random: np.random.Generator
+) -> Case | str:
+    if row["answerable"] and not any(answer.strip() for answer in row["answers"][:1]):
+        return "no_answer"
+    roles: dict[str, bool | None] = {}
+    for document, role in zip(row["documents"], row["supporting"], strict=True):
+        roles[document] = roles.get(document) or role
+    passages = {document: Passage(*documents[document]) for document in roles}
+    # A document whose role is unknown may hold the evidence, so it is kept like a gold one.
+    gold = [passages[document] for document, role in roles.items() if role is not False and passages[document].text]
+    other = [passages[document] for document, role in roles.items() if role is False and passages[document].text]
+    if row["answerable"] and not gold:
+        return "no_evidence"
+    drawn = [other[place] for place in random.permutation(len(other))[:distractors]]
+    order = random.permutation(len(gold) + len(drawn))
+    pool: Sequence[Passage] = [*gold, *drawn]
+    return Case(
+        question=row["question"],
+        passages=tuple(pool[place] for place in order),
+        optional=tuple(position for position, place in enumerate(order.tolist()) if place >= len(gold)),
+        answer=row["answers"][0] if row["answerable"] else None,
+    )
+
+
+def encode(chat: Chat, case: Case, max_length: int) -> dict[str, list[int]] | str:
+    """Tokenise a case, with as many of its distractors as fit.
+
+    Returns:
+        `input_ids` and `labels` (the prompt's are `IGNORED`), or the reason why there are none.
+    """
+    completion = chat.completion(target(case.answer))
+    for dropped in range(len(case.optional) + 1):
+        hidden = set(case.optional[:dropped])
+        passages = [passage for position, passage in enumerate(case.passages) if position not in hidden]
+        prompt = chat.prompt(messages(case.question, passages))
+        if len(prompt) + len(completion) <= max_length:
+            return {"input_ids": prompt + completion, "labels": [IGNORED] * len(prompt) + completion}
+    return "too_long"

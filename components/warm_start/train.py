@@ -1,0 +1,223 @@
+"""The warm start from prepared data to an adapter folder.
+
+Reads examples, puts a fresh LoRA adapter on the frozen backbone, lets the Trainer train it, and writes what PEFT and
+vLLM load as it is. The adapter's bytes are a function of data, backbone, settings and seed on a given machine.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+import transformers
+from peft import LoraConfig, PeftModel, TaskType, get_peft_model
+from transformers import TrainingArguments
+
+from components.warm_start.callbacks import Best, Curve, Reporter
+from components.warm_start.examples import ExampleSet, build_examples
+from components.warm_start.health import require_finite_weights
+from components.warm_start.loss import collate
+from components.warm_start.params import Lora, Optimisation, WarmStart
+from components.warm_start.trainer import AnswerTrainer, summarise
+from faithline.lm import backbone
+from faithline.lm.chat import Chat
+from faithline.pipeline.errors import ConfigError
+
+__all__ = [
+    "Examples",
+    "Result",
+    "add_adapter",
+    "read_examples",
+    "steps",
+    "summary",
+    "train",
+    "write_adapter",
+    "write_curve",
+]
+
+_CURVE = ("step", "loss", "learning_rate", "eval_loss", "eval_exact")
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What is learned from and what it is measured on."""
+
+    train: ExampleSet
+    validation: ExampleSet
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished training."""
+
+    model: PeftModel
+    """With the adapter that `keep` asks for."""
+    curve: dict[int, dict[str, float]]
+    """By optimiser step; step 0 is the backbone alone."""
+    kept_step: int
+    """Step of the adapter in `model`."""
+
+
+def read_examples(folder: Path, settings: WarmStart, seed: int, chat: Chat) -> Examples:
+    """Tokenise both splits; see `build_examples`."""
+    chosen = settings.examples
+    return Examples(
+        train=build_examples(folder, "train", chosen, limit=chosen.train, seed=seed, chat=chat),
+        validation=build_examples(folder, "validation", chosen, limit=chosen.validation, seed=seed, chat=chat),
+    )
+
+
+def steps(examples: int, settings: Optimisation) -> int:
+    """Optimiser steps of a whole training, as the Trainer counts them."""
+    per_epoch = ceil(ceil(examples / settings.batch_size) / settings.accumulation)
+    return ceil(settings.epochs * per_epoch)
+
+
+def add_adapter(model: transformers.PreTrainedModel, settings: Lora, seed: int) -> PeftModel:
+    """Put a fresh adapter on a backbone, drawn by seed, and freeze the rest.
+
+    Raises:
+        ConfigError: The backbone has no layer of a name in `target_modules`.
+    """
+    names = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    unknown = [name for name in settings.target_modules if name not in names]
+    if unknown:
+        raise ConfigError(
+            f"the backbone has no layers called {', '.join(unknown)}",
+            where="params.yaml: warm_start.lora.target_modules",
+            next_step="use the names of this architecture's linear layers, e.g. q_proj, v_proj",
+        )
+    transformers.set_seed(seed)
+    config = LoraConfig(
+        task_type=TaskType.CAUSAL_LM,
+        r=settings.rank,
+        lora_alpha=settings.alpha,
+        lora_dropout=settings.dropout,
+        target_modules=settings.target_modules,
+        bias="none",
+    )
+    return get_peft_model(model, config)
+
+
+def train(
+    base: backbone.Backbone, examples: Examples, settings: WarmStart, seed: int, advance: Callable[[int], None]
+) -> Result:
+    """Train an adapter.
+
+    Args:
+        base: The backbone; it is changed in place.
+        examples: From `read_examples`.
+        settings: The stage's section.
+        seed: Decides initial weights, order and dropout.
+        advance: Told after each optimiser step.
+
+    Raises:
+        Diverged: A loss, gradient or weight is not finite.
+    """
+    model = add_adapter(base.model, settings.lora, seed)
+    curve, best = Curve(), Best(model)
+    with tempfile.TemporaryDirectory() as scratch:
+        trainer = AnswerTrainer(
+            model=model,
+            args=_arguments(settings, base, seed, Path(scratch)),
+            data_collator=collate,
+            train_dataset=examples.train.rows,
+            eval_dataset=examples.validation.rows,
+            compute_metrics=summarise,
+            callbacks=[curve, best, Reporter(advance)],
+        )
+        trainer.remove_callback(transformers.PrinterCallback)
+        trainer.evaluate()
+        trainer.train()
+        last = trainer.state.global_step
+        if "eval_loss" not in curve.rows.get(last, {}):
+            trainer.evaluate()
+    require_finite_weights(model)
+    if settings.keep == "best":
+        best.restore()
+    return Result(model=model, curve=curve.rows, kept_step=best.step if settings.keep == "best" else last)
+
+
+def _arguments(settings: WarmStart, base: backbone.Backbone, seed: int, scratch: Path) -> TrainingArguments:
+    chosen = settings.optimisation
+    arguments = TrainingArguments(
+        output_dir=str(scratch),
+        seed=seed,
+        data_seed=seed,
+        use_cpu=base.device.type == "cpu",
+        learning_rate=chosen.learning_rate,
+        lr_scheduler_type=chosen.scheduler,
+        warmup_steps=chosen.warmup_ratio,
+        weight_decay=chosen.weight_decay,
+        max_grad_norm=chosen.max_grad_norm,
+        num_train_epochs=chosen.epochs,
+        per_device_train_batch_size=chosen.batch_size,
+        per_device_eval_batch_size=chosen.batch_size,
+        gradient_accumulation_steps=chosen.accumulation,
+        gradient_checkpointing=chosen.gradient_checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        train_sampling_strategy="group_by_length",
+        logging_strategy="steps",
+        logging_steps=settings.log_every,
+        logging_nan_inf_filter=False,
+        eval_strategy="steps",
+        eval_steps=settings.eval_every,
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        remove_unused_columns=False,
+    )
+    # One model on one device: with several GPUs in sight the Trainer would split each batch over all of them
+    # (DataParallel), and the output layer's selection of positions would not be split along.
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1
+    return arguments
+
+
+def summary(result: Result, examples: Examples) -> dict[str, float | int]:
+    """Metrics of a training: losses per learned token, and what was learned from."""
+    before, kept = result.curve[0], result.curve[result.kept_step]
+    last_loss = [row["loss"] for _, row in sorted(result.curve.items()) if "loss" in row][-1]
+    return {
+        "train_loss": last_loss,
+        "eval_loss_before": before["eval_loss"],
+        "eval_loss": kept["eval_loss"],
+        "eval_exact_before": before["eval_exact"],
+        "eval_exact": kept["eval_exact"],
+        "kept_step": result.kept_step,
+        "steps": max(result.curve),
+        "examples": len(examples.train.rows),
+        "examples_skipped": sum(examples.train.skipped.values()),
+        "examples_validation": len(examples.validation.rows),
+        "tokens": examples.train.tokens,
+        "tokens_learned": examples.train.learned,
+    }
+
+
+def write_adapter(model: PeftModel, folder: Path, base_name: str) -> None:
+    """Write an adapter as a PEFT folder, the same bytes for the same adapter.
+
+    Args:
+        model: A model with a trained adapter.
+        folder: Existing folder.
+        base_name: How the adapter names its backbone: no path of this machine.
+    """
+    config = model.active_peft_config
+    if not isinstance(config, LoraConfig) or config.target_modules is None:
+        raise TypeError(f"not a LoRA adapter: {type(config).__name__}")
+    config.base_model_name_or_path = base_name
+    config.target_modules = sorted(config.target_modules)  # PEFT holds a set, and would write it in hash order
+    model.save_pretrained(str(folder), safe_serialization=True, save_embedding_layers=False)
+    (folder / "README.md").unlink(missing_ok=True)  # PEFT's empty model card
+
+
+def write_curve(curve: dict[int, dict[str, float]], path: Path) -> None:
+    """Write the training curve as CSV; a cell is empty where nothing was measured."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, _CURVE, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({"step": step, **row} for step, row in sorted(curve.items()))

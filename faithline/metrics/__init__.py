@@ -1,0 +1,1 @@
+"""Scores of answers and of retrieval, their bootstrap intervals and slices; pure functions, no torch, no files."""
