@@ -54,7 +54,7 @@ def read_answers(path: Path) -> pa.Table:
         raise DataInvalid(f"column `{missing[0]}` is missing", where=str(path), next_step=_REBUILD)
     try:
         table = table.select(list(_COLUMNS)).cast(pa.schema(_COLUMNS))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+    except pa.ArrowException as error:
         raise DataInvalid(f"a column has another type: {error}", where=str(path), next_step=_REBUILD) from error
     _check_rows(table, path)
     return table.combine_chunks()

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from faithline.pipeline.errors import ConfigError
-from faithline.world.biomedical import BiomedicalSettings, check_biomedical
-from faithline.world.responses import ResponseSettings, check_responses
-from faithline.world.settings import Noise, WorldSettings, check_share, check_shares, check_world
-from faithline.world.truthful import TruthfulSettings, check_truthful
+from faithline.world.settings import (
+    BiomedicalSettings,
+    Noise,
+    ResponseSettings,
+    TruthfulSettings,
+    WorldSettings,
+    check_biomedical,
+    check_count,
+    check_responses,
+    check_share,
+    check_shares,
+    check_truthful,
+    check_world,
+)
 
 __all__ = ["GenerateSample", "HotpotQA", "Musique", "Params", "TwoWiki", "check"]
 
@@ -100,17 +109,9 @@ def check(settings: GenerateSample) -> None:
     """
     where = "params.yaml: generate_sample"
     check_world(settings.world, where)
-    for name, section in (
-        ("hotpotqa", settings.hotpotqa),
-        ("two_wiki", settings.two_wiki),
-        ("musique", settings.musique),
-    ):
-        if section.questions < 0:
-            raise ConfigError(
-                f"a count cannot be negative, this is {section.questions}",
-                where=f"{where}.{name}.questions",
-                next_step="give 0 or more",
-            )
+    check_count(settings.hotpotqa.questions, f"{where}.hotpotqa.questions")
+    check_count(settings.two_wiki.questions, f"{where}.two_wiki.questions")
+    check_count(settings.musique.questions, f"{where}.musique.questions")
     check_shares(msgspec.structs.asdict(settings.hotpotqa.shares), f"{where}.hotpotqa.shares")
     check_shares(msgspec.structs.asdict(settings.two_wiki.shares), f"{where}.two_wiki.shares")
     check_share(settings.musique.three_hops, f"{where}.musique.three_hops")

@@ -125,8 +125,9 @@ def _case(
         roles[document] = roles.get(document) or role
     passages = {document: Passage(*documents[document]) for document in roles}
     # A document whose role is unknown may hold the evidence, so it is kept like a gold one.
-    gold = [passages[document] for document, role in roles.items() if role is not False and passages[document].text]
-    other = [passages[document] for document, role in roles.items() if role is False and passages[document].text]
+    with_text = [document for document in roles if passages[document].text.strip()]
+    gold = [passages[document] for document in with_text if roles[document] is not False]
+    other = [passages[document] for document in with_text if roles[document] is False]
     if row["answerable"] and not gold:
         return "no_evidence"
     drawn = [other[place] for place in random.permutation(len(other))[:distractors]]
@@ -146,7 +147,10 @@ def encode(chat: Chat, case: Case, max_length: int) -> dict[str, list[int]] | st
     Returns:
         `input_ids` and `labels` (the prompt's are `IGNORED`), or the reason why there are none.
     """
-    completion = chat.completion(target(case.answer))
+    try:
+        completion = chat.completion(target(case.answer))
+    except ValueError:  # an answer of asterisks or unprintable characters alone
+        return "no_answer"
     for dropped in range(len(case.optional) + 1):
         hidden = set(case.optional[:dropped])
         passages = [passage for position, passage in enumerate(case.passages) if position not in hidden]

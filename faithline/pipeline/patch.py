@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 from ruamel.yaml import YAML
+from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.representer import RoundTripRepresenter
 
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE, Graph, Stage, load_graph
@@ -62,16 +64,17 @@ def apply_patch(root: Path, patch_file: Path) -> list[Change]:
     """
     path = root / PARAMS_FILE
     patch = read_mapping(patch_file)
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 10_000
+    round_trip = YAML()
+    round_trip.preserve_quotes = True
+    round_trip.width = 10_000
+    round_trip.representer.add_representer(type(None), _null)
     read_mapping(path)  # reports a broken file in one line; the round-trip reader would print a traceback
-    document = yaml.load(path.read_text(encoding="utf-8"))
+    document = round_trip.load(path.read_text(encoding="utf-8"))
     changes: list[Change] = []
     _merge(document, patch, "", changes, patch_file)
     if changes:
         text = io.StringIO()
-        yaml.dump(document, text)
+        round_trip.dump(document, text)
         _check_text(load_graph(root), text.getvalue(), patch_file)
         staged = path.with_name(f".{path.name}.{os.getpid()}")
         staged.write_text(text.getvalue(), encoding="utf-8")
@@ -94,6 +97,11 @@ def _merge(target: Any, patch: Mapping[str, Any], where: str, changes: list[Chan
         elif target[key] != value:
             changes.append((place, _plain(target[key]), value))
             target[key] = value
+
+
+def _null(representer: RoundTripRepresenter, _value: None) -> ScalarNode:
+    """Write `null`, where the library's default is to write nothing."""
+    return representer.represent_scalar("tag:yaml.org,2002:null", "null")
 
 
 def _plain(value: object) -> object:

@@ -20,10 +20,10 @@ from faithline.world.library import Library
 from faithline.world.passages import Passage
 from faithline.world.prose import capitalised, named, say
 from faithline.world.questions import Question, ask_chain, ask_single
-from faithline.world.settings import check_share, check_shares
+from faithline.world.settings import BiomedicalSettings
 from faithline.world.world import Stream, World
 
-__all__ = ["BiomedicalItem", "BiomedicalSettings", "BiomedicalType", "biomedical_items", "check_biomedical"]
+__all__ = ["BiomedicalItem", "BiomedicalType", "biomedical_items"]
 
 _TRIES = 60
 
@@ -35,24 +35,6 @@ class BiomedicalType(StrEnum):
     YESNO = "yesno"
     LIST = "list"
     SUMMARY = "summary"
-
-
-class TypeShares(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Kinds of question."""
-
-    factoid: float
-    yesno: float
-    list: float
-    summary: float
-
-
-class BiomedicalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The BioASQ-like set."""
-
-    questions: int
-    types: TypeShares
-    unquoted_documents: float
-    """Share of questions that also list a document without any snippet, as experts do."""
 
 
 class BiomedicalItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,18 +53,6 @@ class BiomedicalItem(msgspec.Struct, frozen=True, kw_only=True):
     unquoted: tuple[Passage, ...]
     """Abstracts listed without one."""
     cluster: int
-
-
-def check_biomedical(settings: BiomedicalSettings, where: str) -> None:
-    """Refuse settings that make no sense.
-
-    Raises:
-        ConfigError: Naming the key.
-    """
-    if settings.questions < 0:
-        raise ConfigError("a count cannot be negative", where=f"{where}.questions", next_step="correct it")
-    check_shares(msgspec.structs.asdict(settings.types), f"{where}.types")
-    check_share(settings.unquoted_documents, f"{where}.unquoted_documents")
 
 
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,6 @@ from typing import Literal, TypeAlias
 import msgspec
 import orjson
 
-from faithline.pipeline.errors import ConfigError
 from faithline.world.businesses import Business, make_business
 from faithline.world.draws import Draws
 from faithline.world.facts import Fact
@@ -21,50 +20,16 @@ from faithline.world.library import Library
 from faithline.world.noise import distractors
 from faithline.world.passages import Passage
 from faithline.world.questions import Question, ask_chain, ask_single
-from faithline.world.settings import check_share, check_shares
+from faithline.world.settings import ModelSettings, ResponseSettings
 from faithline.world.spans import Draft, Span
 from faithline.world.world import Stream, World
 
-__all__ = ["ModelSettings", "Response", "ResponseSettings", "Source", "check_responses", "sources"]
+__all__ = ["Response", "Source", "sources"]
 
 Quality: TypeAlias = Literal["good", "truncated", "incorrect_refusal"]
 
 _SOURCES_PER_CLUSTER = 8
 _REFUSAL = "Unable to answer based on given passages."
-
-
-class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A pseudo model."""
-
-    name: str
-    fault_rate: float
-    """Share of its sentences that hallucinate."""
-
-
-class TaskShares(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Kinds of source."""
-
-    qa: float
-    summary: float
-    data2txt: float
-
-
-class ResponseSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The RAGTruth-like set."""
-
-    sources: int
-    tasks: TaskShares
-    models: list[ModelSettings]
-    subtle: float
-    """Share of faults that are subtle."""
-    baseless: float
-    """Share of faults that add something rather than contradict."""
-    test: float
-    """Share of sources in the test split."""
-    truncated: float
-    """Share of responses that break off."""
-    refused: float
-    """Share of responses that refuse though the source has the answer."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,27 +61,6 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         if self.business:
             return orjson.dumps(self.business.record).decode()
         return "\n".join(passage.text for passage in self.passages)
-
-
-def check_responses(settings: ResponseSettings, where: str) -> None:
-    """Refuse settings that make no sense.
-
-    Raises:
-        ConfigError: Naming the key.
-    """
-    if settings.sources < 0:
-        raise ConfigError("a count cannot be negative", where=f"{where}.sources", next_step="correct it")
-    check_shares(msgspec.structs.asdict(settings.tasks), f"{where}.tasks")
-    for name in ("subtle", "baseless", "test", "truncated", "refused"):
-        check_share(getattr(settings, name), f"{where}.{name}")
-    check_share(settings.truncated + settings.refused, f"{where}.truncated + refused")
-    if not settings.models:
-        raise ConfigError("no model is listed", where=f"{where}.models", next_step="list at least one")
-    names = [model.name for model in settings.models]
-    if len(set(names)) < len(names):
-        raise ConfigError("two models have the same name", where=f"{where}.models", next_step="rename one")
-    for model in settings.models:
-        check_share(model.fault_rate, f"{where}.models.{model.name}.fault_rate")
 
 
 def sources(world: World, settings: ResponseSettings) -> Iterator[Source]:

@@ -20,33 +20,13 @@ from faithline.world.library import Chain, Library
 from faithline.world.passages import Passage
 from faithline.world.prose import Reference, capitalised, say
 from faithline.world.questions import QuestionKind, ask_of_chain, noun_phrase
-from faithline.world.settings import check_shares
+from faithline.world.settings import TruthfulSettings
 from faithline.world.values import answer_text
 from faithline.world.world import Stream, World
 
-__all__ = ["TruthfulItem", "TruthfulSettings", "check_truthful", "truthful_items"]
+__all__ = ["TruthfulItem", "truthful_items"]
 
 _TRIES = 200
-
-
-class TruthfulShares(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Kinds of question."""
-
-    lookup: float
-    """One stated fact."""
-    two_hops: float
-    """A fact about the value of another."""
-    comparison: float
-    """Which of two subjects exceeds the other."""
-
-
-class TruthfulSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The TruthfulQA-like set."""
-
-    questions: int
-    evidence: bool
-    """Whether the passages stand in front of the question."""
-    shares: TruthfulShares
 
 
 class TruthfulItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,17 +45,6 @@ class TruthfulItem(msgspec.Struct, frozen=True, kw_only=True):
     template: str
     cluster: int
     place: int
-
-
-def check_truthful(settings: TruthfulSettings, where: str) -> None:
-    """Refuse settings that make no sense.
-
-    Raises:
-        ConfigError: Naming the key.
-    """
-    if settings.questions < 0:
-        raise ConfigError("a count cannot be negative", where=f"{where}.questions", next_step="correct it")
-    check_shares(msgspec.structs.asdict(settings.shares), f"{where}.shares")
 
 
 def truthful_items(world: World, settings: TruthfulSettings) -> Iterator[TruthfulItem]:

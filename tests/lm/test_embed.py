@@ -131,9 +131,12 @@ def test_broken_weights_are_reported(folder: Path) -> None:
         (lambda folder: (folder / "modules.json").unlink(), "how it pools"),
         (lambda folder: (folder / "1_Pooling/config.json").write_text("{"), "how it pools"),
         (lambda folder: set_modules(folder, "Transformer", "Pooling", "Dense", "Normalize"), "Dense"),
-        (lambda folder: set_pooling(folder, pooling_mode_max_tokens=True), "unsupported pooling: pooling_mode_max_tokens"),
+        (
+            lambda folder: set_pooling(folder, pooling_mode_max_tokens=True),
+            "unsupported pooling: pooling_mode_max_tokens",
+        ),
         (lambda folder: set_pooling(folder, pooling_mode_mean_tokens=True, pooling_mode_cls_token=True), "unsupported"),
-        (lambda folder: set_pooling(folder), "unsupported pooling: none"),
+        (set_pooling, "unsupported pooling: none"),
         (lambda folder: (folder / "model.safetensors").unlink(), "safetensors"),
     ],
 )

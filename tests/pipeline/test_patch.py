@@ -28,9 +28,9 @@ def patch(folder: Path, text: str) -> Path:
 
 def test_a_patch_changes_only_its_keys_and_keeps_comments(copy: Path) -> None:
     before = (copy / "params.yaml").read_text(encoding="utf-8").splitlines()
-    changes = apply_patch(copy, patch(copy, "warm_start: {learning_rate: 2.5e-5}\n"))
+    changes = apply_patch(copy, patch(copy, "warm_start: {optimisation: {learning_rate: 2.5e-5}}\n"))
     after = (copy / "params.yaml").read_text(encoding="utf-8").splitlines()
-    assert [key for key, _, _ in changes] == ["warm_start.learning_rate"]
+    assert [key for key, _, _ in changes] == ["warm_start.optimisation.learning_rate"]
     different = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
     assert len(different) == 1
     assert different[0][0].split("#")[1:] == different[0][1].split("#")[1:]
@@ -38,7 +38,7 @@ def test_a_patch_changes_only_its_keys_and_keeps_comments(copy: Path) -> None:
 
 
 def test_applying_twice_changes_nothing_the_second_time(copy: Path) -> None:
-    document = patch(copy, "warm_start: {learning_rate: 2.5e-5}\n")
+    document = patch(copy, "warm_start: {optimisation: {learning_rate: 2.5e-5}}\n")
     apply_patch(copy, document)
     first = (copy / "params.yaml").read_bytes()
     assert apply_patch(copy, document) == []
@@ -49,8 +49,8 @@ def test_applying_twice_changes_nothing_the_second_time(copy: Path) -> None:
     ("text", "message"),
     [
         ("warm_strat: {}\n", "did you mean `warm_start`"),
-        ("warm_start: {learning_rat: 1.0}\n", "did you mean `learning_rate`"),
-        ('warm_start: {learning_rate: "1e-5"}\n', "is text"),
+        ("warm_start: {optimisation: {learning_rat: 1.0}}\n", "did you mean `learning_rate`"),
+        ('warm_start: {optimisation: {learning_rate: "1e-5"}}\n', "is text"),
         ("seed: x\n", "int"),
         ("seed: [1\n", "not valid YAML"),
     ],

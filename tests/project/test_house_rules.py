@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,13 +22,13 @@ HEAVY = ("torch", "transformers", "peft", "datasets", "kfp", "vllm", "ray", "pan
 def test_help_needs_no_heavy_import(stage: str) -> None:
     program = (
         "import runpy, sys\n"
-        f"sys.argv = ['x', '--help']\n"
+        "sys.argv = ['x', '--help']\n"
         f"try:\n    runpy.run_module('components.{stage}', run_name='__main__')\n"
         "except SystemExit as exit:\n    code = exit.code\n"
-        f"sys.stderr.write(f'{{code}} {{sorted(set({HEAVY!r}) & set(sys.modules))}}')\n"
+        f"print(code, sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stderr == "0 []"
+    assert done.stderr == "0 []\n"
     assert "Exit codes" in done.stdout
 
 
@@ -43,11 +43,13 @@ def test_pipeline_loads_no_heavy_library() -> None:
 
 def test_help_is_quick() -> None:
     def cpu_s(*arguments: str) -> float:
+        """Processor seconds: on a busy machine wall time says little about the program."""
         best = float("inf")
         for _ in range(3):
-            start = time.perf_counter()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, check=True)
-            best = min(best, time.perf_counter() - start)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         return best
 
     assert cpu_s("-m", "components.warm_start", "--help") - cpu_s("-c", "pass") <= 0.5
@@ -59,8 +61,8 @@ def test_help_is_quick() -> None:
         r"trust_remote_code\s*=\s*True",
         r"\bpickle\b",
         r"shell\s*=\s*True",
-        r"\byaml\.load\(",
-        r"NotImplementedError|TODO|FIXME",
+        r"\byaml\.(unsafe_|full_)?load\(",
+        r"\bNotImplementedError\b|TODO|FIXME",
     ],
 )
 def test_forbidden_in_sources(pattern: str) -> None:
