@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,11 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("patch", type=Path, nargs="+", help="patch files, applied in order")
     apply.set_defaults(command=_params_apply)
 
+    data = commands.add_parser("data", help="work on the sources of the data sets")
+    actions = data.add_subparsers(required=True, metavar="ACTION")
+    lock = actions.add_parser("lock", help="fetch every remote source of params.yaml and write sources.lock.json")
+    lock.set_defaults(command=_data_lock)
+
     summary = commands.add_parser("summary", help="print the metrics table and where the report is")
     summary.set_defaults(command=_summary)
     return parser
@@ -61,6 +67,19 @@ def _params_apply(arguments: argparse.Namespace) -> None:
         print(f"{patch}: {len(changed)} settings changed")
         for key, old, new in changed:
             print(f"  {key}: {old} -> {new}")
+
+
+def _data_lock(arguments: argparse.Namespace) -> None:
+    from faithline.data.lock_command import lock_sources
+    from faithline.data.remote import LOCK_FILE, Locked
+    from faithline.pipeline.disk import cache_folder
+
+    def report(uri: str, found: Locked, before: Locked | None) -> None:
+        state = "new" if before is None else "unchanged" if before == found else "CHANGED"
+        print(f"{state}  {found.sha256[:12]}  {found.bytes} bytes  {uri}", flush=True)
+
+    files = lock_sources(arguments.root, cache_folder(os.environ, Path.home()), report)
+    print(f"{LOCK_FILE}: {files} remote files" if files else f"params.yaml names no remote source; {LOCK_FILE} is kept")
 
 
 def _summary(arguments: argparse.Namespace) -> None:

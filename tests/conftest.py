@@ -19,6 +19,8 @@ os.environ.update(
     DVC_NO_ANALYTICS="1",
     GX_ANALYTICS_ENABLED="false",
     TOKENIZERS_PARALLELISM="false",
+    OMP_NUM_THREADS="1",  # two workers share two cores
+    OMP_WAIT_POLICY="PASSIVE",
 )
 
 
@@ -51,7 +53,8 @@ def make_project(tmp_path: Path) -> Callable[..., Path]:
             params = merge(params, yaml.load((ROOT / "conf" / "tiny.yaml").read_text(encoding="utf-8")))
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "dvc.yaml").write_bytes((ROOT / "dvc.yaml").read_bytes())
+        for file in ("dvc.yaml", "sources.lock.json"):
+            (folder / file).write_bytes((ROOT / file).read_bytes())
         with (folder / "params.yaml").open("w", encoding="utf-8") as file:
             YAML().dump(merge(params, patch or {}), file)
         return folder

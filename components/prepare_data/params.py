@@ -8,7 +8,21 @@ import msgspec
 
 __all__ = ["Params", "PrepareData", "Shares", "SourceSettings"]
 
-Format = Literal["2wikimultihopqa", "bioasq", "hotpotqa", "musique", "popqa", "ragtruth", "truthfulqa"]
+Format = Literal[
+    "2wikimultihopqa",
+    "bioasq",
+    "contextualjudgebench",
+    "facts_grounding",
+    "faithbench",
+    "faithjudge",
+    "hotpotqa",
+    "multihop_rag",
+    "musique",
+    "nq",
+    "popqa",
+    "ragtruth",
+    "truthfulqa",
+]
 
 
 class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -28,9 +42,12 @@ class SourceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     name: Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9_]*$")]
     """Name of the set: first part of every id, so changing it changes every id and split."""
     format: Format
-    """Layout of the file; official release or processed form is told from its content."""
+    """Layout of the file; official release, hub form or processed form is told from its content."""
     path: str
-    """File, or folder for ragtruth; "{root}" stands for prepare_data.root."""
+    """File, or folder for ragtruth, faithbench and contextualjudgebench; "{root}" stands for prepare_data.root. Remote:
+    https://, s3:// or hf://datasets/OWNER/NAME@COMMIT/path, pinned by sources.lock.json."""
+    documents: str | None = None
+    """A passage file beside the questions: PubMed abstracts for bioasq, the corpus for others; absent = none."""
     limit: Annotated[int, msgspec.Meta(ge=1)] | None
     """Read only the first rows (for ragtruth: sources); null = all."""
     shares: Shares
@@ -46,6 +63,8 @@ class PrepareData(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Seed of the splits; changing it deals all questions anew, so trained models must be retrained."""
     on_invalid: Literal["fail", "skip"]
     """What a bad row does: fail ends the run naming it, skip leaves it out and counts it in sources.json."""
+    max_document_chars: Annotated[int, msgspec.Meta(ge=1)]
+    """Characters of the longest document; a row with a longer one is a bad row: cutting would change its meaning."""
     sources: Annotated[list[SourceSettings], msgspec.Meta(min_length=1)]
     """The sets to read, in the order of the tables' rows."""
 

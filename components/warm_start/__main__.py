@@ -12,6 +12,7 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int]:
     import transformers
 
     from components.warm_start import train
+    from components.warm_start.health import require_better
     from faithline.lm import backbone
     from faithline.lm.chat import Chat
 
@@ -22,11 +23,11 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int]:
     for split, chosen in (("train", examples.train), ("validation", examples.validation)):
         ctx.log.info(split, questions=len(chosen.rows), tokens_read=chosen.tokens, **chosen.skipped)
     base = backbone.load(folder, device=settings.device, dtype=settings.dtype)
-    with ctx.progress(train.steps(len(examples.train.rows), settings.optimisation), "steps", "training") as progress:
+    tokens = round(settings.optimisation.epochs * examples.train.tokens)
+    with ctx.progress(tokens, " tokens", "training") as progress:
         result = train.train(base, examples, settings, ctx.seed, progress.advance)
     metrics = train.summary(result, examples)
-    if metrics["eval_loss"] >= metrics["eval_loss_before"]:
-        ctx.log.warning("the adapter is no better than the backbone alone", eval_loss=metrics["eval_loss"])
+    require_better(metrics["eval_loss_before"], metrics["eval_loss"])
     out = ctx.out("models/warm_start")
     train.write_adapter(result.model, out, "models/backbone")
     backbone.write_base(out, folder)

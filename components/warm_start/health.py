@@ -1,4 +1,4 @@
-"""When a training has gone wrong: a number that is not finite. Retrying unchanged does not help."""
+"""When a training has gone wrong: a number that is not finite, or a model that got no better."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 from faithline.pipeline.errors import Diverged
 
-__all__ = ["require_finite", "require_finite_weights"]
+__all__ = ["require_better", "require_finite", "require_finite_weights"]
 
 _NEXT = "lower warm_start.optimisation.learning_rate, or raise its warmup_ratio"
 
@@ -33,3 +33,21 @@ def require_finite_weights(model: nn.Module) -> None:
     for name, weight in model.named_parameters():
         if weight.requires_grad and not bool(torch.isfinite(weight).all()):
             raise Diverged("a trained weight is not a finite number", where=name, next_step=_NEXT)
+
+
+def require_better(before: float, after: float) -> None:
+    """Check that training has lowered the validation loss: a collapse may give finite numbers.
+
+    Args:
+        before: Of the backbone alone.
+        after: Of the adapter to be kept.
+
+    Raises:
+        Diverged: It has not.
+    """
+    if after >= before:
+        raise Diverged(
+            f"training did not lower the validation loss: {before:.4g} before, {after:.4g} after",
+            where="training",
+            next_step=f"{_NEXT}; or train longer on more examples",
+        )

@@ -10,7 +10,6 @@ import csv
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 
 import transformers
@@ -32,7 +31,6 @@ __all__ = [
     "Result",
     "add_adapter",
     "read_examples",
-    "steps",
     "summary",
     "train",
     "write_adapter",
@@ -71,12 +69,6 @@ def read_examples(folder: Path, settings: WarmStart, seed: int, chat: Chat) -> E
     )
 
 
-def steps(examples: int, settings: Optimisation) -> int:
-    """Optimiser steps of a whole training, as the Trainer counts them."""
-    per_epoch = ceil(ceil(examples / settings.batch_size) / settings.accumulation)
-    return ceil(settings.epochs * per_epoch)
-
-
 def add_adapter(model: transformers.PreTrainedModel, settings: Lora, seed: int) -> PeftModel:
     """Put a fresh adapter on a backbone, drawn by seed, and freeze the rest.
 
@@ -113,7 +105,7 @@ def train(
         examples: From `read_examples`.
         settings: The stage's section.
         seed: Decides initial weights, order and dropout.
-        advance: Told after each optimiser step.
+        advance: Told after each optimiser step how many more tokens, padding aside, were trained on.
 
     Raises:
         Diverged: A loss, gradient or weight is not finite.
@@ -164,6 +156,7 @@ def _arguments(settings: WarmStart, base: backbone.Backbone, seed: int, scratch:
         logging_strategy="steps",
         logging_steps=settings.log_every,
         logging_nan_inf_filter=False,
+        include_num_input_tokens_seen="non_padding",
         eval_strategy="steps",
         eval_steps=settings.eval_every,
         save_strategy="no",

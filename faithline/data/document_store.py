@@ -19,7 +19,7 @@ from faithline.data.digest_index import DigestIndex
 from faithline.data.schema import DOCUMENTS
 from faithline.pipeline.errors import DataInvalid
 
-__all__ = ["DocumentStore", "document_digests"]
+__all__ = ["Digests", "DocumentStore", "document_digests", "document_ids"]
 
 _ID_DIGITS = 16
 Digests = npt.NDArray[np.uint64]
@@ -31,6 +31,14 @@ def document_digests(titles: Sequence[str], texts: Sequence[str]) -> Digests:
         hashlib.sha256(f"{title}\0{text}".encode()).digest()[:16] for title, text in zip(titles, texts, strict=True)
     )
     return np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2)
+
+
+def document_ids(set_name: str, digests: Digests) -> pa.Array:
+    """Return the id of each document of a set, shape (n,)."""
+    digits = pa.py_buffer(digests[:, 0].astype(">u8").tobytes().hex().encode())
+    offsets = pa.py_buffer(np.arange(len(digests) + 1, dtype=np.int32) * np.int32(_ID_DIGITS))
+    hexadecimal = pa.StringArray.from_buffers(len(digests), offsets, digits)
+    return pc.binary_join_element_wise(set_name, hexadecimal, "/")
 
 
 class DocumentStore:
@@ -45,13 +53,15 @@ class DocumentStore:
 
     def ids(self, digests: Digests) -> pa.Array:
         """Return the id of each document, shape (n,)."""
-        digits = pa.py_buffer(digests[:, 0].astype(">u8").tobytes().hex().encode())
-        offsets = pa.py_buffer(np.arange(len(digests) + 1, dtype=np.int32) * np.int32(_ID_DIGITS))
-        hexadecimal = pa.StringArray.from_buffers(len(digests), offsets, digits)
-        return pc.binary_join_element_wise(self._set, hexadecimal, "/")
+        return document_ids(self._set, digests)
 
-    def add(self, digests: Digests, titles: Sequence[str], texts: Sequence[str]) -> pa.Table:
+    def add(self, digests: Digests, titles: Sequence[str] | pa.Array, texts: Sequence[str] | pa.Array) -> pa.Table:
         """Return the rows (schema DOCUMENTS) of the documents not seen before, in order of first appearance.
+
+        Args:
+            digests: As `document_digests` returns them, shape (n, 2).
+            titles: Shape (n,).
+            texts: Shape (n,).
 
         Raises:
             DataInvalid: If two different documents have the same id.
@@ -61,17 +71,17 @@ class DocumentStore:
             row = int(np.flatnonzero(~equal)[0])
             raise DataInvalid(
                 f"two different documents of set {self._set} have the id {self.ids(digests[row : row + 1])[0]}",
-                where=f"title {titles[row][:100]!r}",
+                where=f"title {str(titles[row])[:100]!r}",
                 next_step="change one of the two documents, or read them as two sets",
             )
         rows = np.flatnonzero(fresh)
-        picked = rows.tolist()
+        picked = pa.array(rows)
         return pa.table(
             {
                 "document_id": self.ids(digests[rows]),
                 "set": pa.array([self._set] * len(rows), pa.string()),
-                "title": pa.array([titles[row] for row in picked], pa.string()),
-                "text": pa.array([texts[row] for row in picked], pa.string()),
+                "title": pa.array(titles, pa.string()).take(picked),
+                "text": pa.array(texts, pa.string()).take(picked),
             },
             schema=DOCUMENTS,
         )

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from faithline.data.schema import TABLES, Split, file_name
 from faithline.pipeline.errors import DataInvalid
 
-__all__ = ["Document", "Documents", "claims", "documents", "questions", "read_table", "responses"]
+__all__ = ["Document", "Documents", "claims", "documents", "judgements", "questions", "read_table", "responses"]
 
 _REBUILD = "run `dvc repro prepare_data`"
 
@@ -53,6 +53,11 @@ def claims(prepared: Path, split: Split | None = None, sets: Sequence[str] | Non
 def responses(prepared: Path, split: Split | None = None, sets: Sequence[str] | None = None) -> pa.Table:
     """Read model responses with hallucination spans; as `questions`."""
     return read_table(prepared, "responses", split=split, sets=sets)
+
+
+def judgements(prepared: Path, split: Split | None = None, sets: Sequence[str] | None = None) -> pa.Table:
+    """Read pairs of responses of which one is preferred; as `questions`."""
+    return read_table(prepared, "judgements", split=split, sets=sets)
 
 
 def documents(prepared: Path, sets: Sequence[str] | None = None) -> Documents:

@@ -1,66 +1,95 @@
 """Questions to Arrow: batches of typed records become rows of the questions and documents tables.
 
-Everything per document (hashing aside) happens on whole columns. Batches are cut by the amount of text, not by rows.
+In two steps, so that several processes can share the work. `question_batch` is a pure function of its questions: it
+hashes and builds all columns. `settle` compares with what came before: repeated questions go, and documents already
+written are not written again; it touches whole columns only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from faithline.data.batches import batches
-from faithline.data.document_store import DocumentStore, document_digests
+from faithline.data.document_store import Digests, DocumentStore, document_digests, document_ids
 from faithline.data.readers.ledger import RowLedger
 from faithline.data.readers.records import Question
-from faithline.data.repeats import RepeatFilter
+from faithline.data.repeats import RepeatFilter, hash_words
 from faithline.data.schema import QUESTIONS, SPLITS
 from faithline.data.splits import Splitter
 
-__all__ = ["list_column", "question_tables", "split_column"]
-
-_BATCH_CHARACTERS = 4 * 2**20
+__all__ = ["QuestionBatch", "list_column", "question_batch", "settle", "split_column"]
 
 
-def question_tables(
-    questions: Iterable[Question], splitter: Splitter, store: DocumentStore, ledger: RowLedger
-) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Turn a set's questions into table rows, batch by batch.
+class QuestionBatch(NamedTuple):
+    """The columns of some consecutive questions, not yet compared with any others."""
+
+    questions: pa.Table
+    """Rows of QUESTIONS."""
+    where: list[str]
+    keys: npt.NDArray[np.uint64]
+    """Hash of each question's id."""
+    checks: npt.NDArray[np.uint64]
+    """Hash of everything else of it."""
+    lengths: npt.NDArray[np.int64]
+    """Documents per question."""
+    titles: pa.Array
+    """Of all documents of all questions, as are `texts` and `digests`."""
+    texts: pa.Array
+    digests: Digests
+
+
+def question_batch(questions: Sequence[Question], splitter: Splitter) -> QuestionBatch:
+    """Build the columns of some questions.
 
     Args:
-        questions: In the order of the file.
+        questions: Consecutive ones, in the order of the file.
         splitter: Deals the splits; its set name becomes the first part of every id.
-        store: The set's documents so far.
-        ledger: Takes note of repeated and conflicting ids, and of kept rows.
-
-    Yields:
-        Rows of QUESTIONS, and rows of DOCUMENTS that appear in them for the first time.
     """
-    repeats = RepeatFilter(ledger)
-    for batch in batches(questions, _characters, _BATCH_CHARACTERS):
-        digests = document_digests(
-            [title for question in batch for title in question.titles],
-            [text for question in batch for text in question.texts],
-        )
-        lengths = np.array([len(question.texts) for question in batch])
-        fresh = repeats.first(
-            [question.source_id for question in batch],
-            _contents(batch, digests, lengths),
-            [question.where for question in batch],
-        )
-        kept = list(compress(batch, fresh))
-        digests, lengths = digests[np.repeat(fresh, lengths)], lengths[fresh]
-        ledger.kept += len(kept)
-        documents = store.add(
-            digests,
-            [title for question in kept for title in question.titles],
-            [text for question in kept for text in question.texts],
-        )
-        yield _rows(kept, store.ids(digests), lengths, splitter), documents
+    titles = [title for question in questions for title in question.titles]
+    texts = [text for question in questions for text in question.texts]
+    lengths = np.array([len(question.texts) for question in questions], dtype=np.int64)
+    digests = document_digests(titles, texts)
+    return QuestionBatch(
+        questions=_rows(questions, document_ids(splitter.set_name, digests), lengths, splitter),
+        where=[question.where for question in questions],
+        keys=hash_words(question.source_id.encode() for question in questions),
+        checks=hash_words(_contents(questions, digests, lengths)),
+        lengths=lengths,
+        titles=pa.array(titles, pa.string()),
+        texts=pa.array(texts, pa.string()),
+        digests=digests,
+    )
+
+
+def settle(
+    batch: QuestionBatch, repeats: RepeatFilter, store: DocumentStore, ledger: RowLedger
+) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of QUESTIONS that are new, and the rows of DOCUMENTS that appear in them for the first time.
+
+    Args:
+        batch: The next questions of the file.
+        repeats: The set's questions so far; takes note of repeated and conflicting ids.
+        store: The set's documents so far.
+        ledger: Takes note of kept rows.
+
+    Raises:
+        DataInvalid: If an id comes back with other content and the ledger says fail.
+    """
+    ids = batch.questions["question_id"].to_pylist()
+    fresh = repeats.first_hashed(batch.keys, batch.checks, ids, batch.where)
+    ledger.kept += int(fresh.sum())
+    if fresh.all():
+        return batch.questions, store.add(batch.digests, batch.titles, batch.texts)
+    shown = np.repeat(fresh, batch.lengths)
+    mask = pa.array(shown)
+    documents = store.add(batch.digests[shown], batch.titles.filter(mask), batch.texts.filter(mask))
+    return batch.questions.filter(pa.array(fresh)), documents
 
 
 def split_column(splitter: Splitter, ids: Sequence[str]) -> pa.Array:
@@ -72,10 +101,6 @@ def list_column(values: pa.Array, lengths: npt.NDArray[np.int64], kind: pa.DataT
     """Cut a flat array into lists of the given lengths."""
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), values, type=kind)
-
-
-def _characters(question: Question) -> int:
-    return sum(map(len, question.texts))
 
 
 def _contents(

@@ -1,9 +1,10 @@
 """Remote source files: brought to the user cache by the checksum that `sources.lock.json` pins.
 
-A source's path may be `https://…`, `s3://bucket/key` or `hf://datasets/OWNER/NAME@COMMIT/path`. What is read is what was
-locked: a file whose bytes differ is refused, and one without an entry is not fetched at all (`faithline data lock` makes
-entries). The cache is addressed by content, `data/<sha256>`; an entry is hashed on every use and appears by rename, so
-several runs may fetch at once. Access goes through fsspec, which reads credentials and end points from the environment.
+A source's path may be `https://…`, `s3://bucket/key` or `hf://datasets/OWNER/NAME@COMMIT/path`. What is read is what
+was locked: a file whose bytes differ is refused, and one without an entry is not fetched at all (`faithline data lock`
+makes entries). The cache is addressed by content, `data/<sha256>`; an entry is hashed on every use and appears by
+rename, so several runs may fetch at once. Access goes through fsspec, which reads credentials and end points from the
+environment.
 """
 
 from __future__ import annotations

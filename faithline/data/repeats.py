@@ -11,7 +11,9 @@ import numpy.typing as npt
 from faithline.data.digest_index import DigestIndex
 from faithline.data.readers.ledger import RowLedger
 
-__all__ = ["RepeatFilter"]
+__all__ = ["RepeatFilter", "hash_words"]
+
+Words = npt.NDArray[np.uint64]
 
 
 class RepeatFilter:
@@ -32,7 +34,13 @@ class RepeatFilter:
         Raises:
             DataInvalid: If an id comes back with other content and the ledger says fail.
         """
-        fresh, equal = self._index.add(_words(key.encode() for key in ids), _words(contents))
+        return self.first_hashed(hash_words(key.encode() for key in ids), hash_words(contents), ids, where)
+
+    def first_hashed(
+        self, keys: Words, checks: Words, ids: Sequence[str], where: Sequence[str]
+    ) -> npt.NDArray[np.bool_]:
+        """Do as `first`, with ids and contents hashed already by `hash_words`, both of shape (n,)."""
+        fresh, equal = self._index.add(keys, checks)
         for row in np.flatnonzero(~fresh).tolist():
             if equal[row]:
                 self._ledger.drop_repeated(where[row], ids[row])
@@ -41,6 +49,7 @@ class RepeatFilter:
         return fresh
 
 
-def _words(values: Iterable[bytes]) -> npt.NDArray[np.uint64]:
+def hash_words(values: Iterable[bytes]) -> Words:
+    """Return the first 64 bits of SHA-256 of each value, shape (n,)."""
     digests = b"".join(hashlib.sha256(value).digest()[:8] for value in values)
     return np.frombuffer(digests, dtype=">u8").astype(np.uint64)

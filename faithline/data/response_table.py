@@ -1,7 +1,8 @@
-"""Annotated responses to Arrow: sources give the documents and the split, responses become rows that point at them.
+"""AnnotatedRow responses to Arrow: sources give the documents and the split, responses become rows that point at them.
 
 Sources are read first and whole: a source's own row is small once its documents are written (ids only), and responses
-come in any order. A response to a source that is not there is refused.
+come in any order. A response to a source that is not there is refused. Formats whose rows hold both are read in one
+pass; a source that comes back with another text refuses its row.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from faithline.data.batches import batches
 from faithline.data.document_store import DocumentStore, document_digests
 from faithline.data.question_table import split_column
 from faithline.data.readers.ledger import RowLedger
-from faithline.data.readers.records import Response, Source
+from faithline.data.readers.records import AnnotatedRow, Response, Source
 from faithline.data.repeats import RepeatFilter
 from faithline.data.schema import RESPONSES
 from faithline.data.splits import Splitter
@@ -60,14 +61,48 @@ class ResponseTables:
             room = None if limit is None else max(limit - self.sources, 0)
             fresh = repeats.first(
                 [source.source_id for source in batch],
-                [msgspec.json.encode((s.task, s.query, s.titles, s.texts)) for s in batch],
+                [msgspec.json.encode(_told(source)) for source in batch],
                 [source.where for source in batch],
             )
             kept = list(compress(batch, fresh))
             for source in kept[room:] if room is not None else []:
                 self._beyond_limit.add(source.source_id)
                 self._ledger.leave_out("beyond_limit")
+            self._ledger.kept += len(kept[:room])
             yield self._documents(kept[:room])
+
+    def annotated(self, rows: Iterable[AnnotatedRow]) -> Iterator[tuple[pa.Table, pa.Table]]:
+        """Turn rows that hold a source and its responses into rows of DOCUMENTS and of RESPONSES; a row counts once."""
+        repeats = RepeatFilter(self._ledger)
+        for batch in batches(rows, _row_characters, _BATCH_CHARACTERS):
+            fresh = repeats.first(
+                [row.row_id for row in batch],
+                [msgspec.json.encode((_told(row.source), [_said(r) for r in row.responses])) for row in batch],
+                [row.where for row in batch],
+            )
+            documents, kept = self._agreeing(list(compress(batch, fresh)))
+            self._ledger.kept += len(kept)
+            yield documents, self._rows([response for row in kept for response in row.responses])
+
+    def _agreeing(self, rows: Sequence[AnnotatedRow]) -> tuple[pa.Table, list[AnnotatedRow]]:
+        """Register the sources of new rows; leave out the rows whose source contradicts an earlier one."""
+        kept: list[AnnotatedRow] = []
+        first: dict[str, Source] = {}
+        for row in rows:
+            source = row.source
+            earlier = first.setdefault(source.source_id, source)
+            known = self._known.get(source.source_id)
+            agrees = _told(earlier) == _told(source) if known is None else self._seen(source) == known
+            if agrees:
+                kept.append(row)
+            else:
+                detail = f"source {source.source_id} was seen before with other content"
+                self._ledger.reject(row.where, "conflicting_id", detail)
+        return self._documents([s for key, s in first.items() if key not in self._known]), kept
+
+    def _seen(self, source: Source) -> _Known:
+        ids = self._store.ids(document_digests(source.titles, source.texts)).to_pylist()
+        return _Known(source.task, source.query, ids)
 
     def _documents(self, sources: Sequence[Source]) -> pa.Table:
         titles = [title for source in sources for title in source.titles]
@@ -78,7 +113,6 @@ class ResponseTables:
         for source in sources:
             self._known[source.source_id] = _Known(source.task, source.query, ids[done : done + len(source.texts)])
             done += len(source.texts)
-        self._ledger.kept += len(sources)
         return self._store.add(digests, titles, texts)
 
     def responses(self, responses: Iterable[Response]) -> Iterator[pa.Table]:
@@ -87,7 +121,7 @@ class ResponseTables:
         for batch in batches(self._to_known_sources(responses), lambda row: len(row.response), _BATCH_CHARACTERS):
             fresh = repeats.first(
                 [response.response_id for response in batch],
-                [msgspec.json.encode((r.source_id, r.response, r.model, r.quality, r.labels)) for r in batch],
+                [msgspec.json.encode(_said(response)) for response in batch],
                 [response.where for response in batch],
             )
             kept = list(compress(batch, fresh))
@@ -124,3 +158,17 @@ class ResponseTables:
             },
             schema=RESPONSES,
         )
+
+
+def _told(source: Source) -> tuple[object, ...]:
+    """What makes two sources with one id equal."""
+    return source.task, source.query, source.titles, source.texts
+
+
+def _said(response: Response) -> tuple[object, ...]:
+    """What makes two responses with one id equal."""
+    return response.source_id, response.response, response.model, response.quality, response.labels
+
+
+def _row_characters(row: AnnotatedRow) -> int:
+    return sum(map(len, row.source.texts)) + sum(len(response.response) for response in row.responses)

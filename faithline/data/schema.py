@@ -1,12 +1,12 @@
 """The schema of the prepared tables, field by field.
 
-`prepare_data` writes four Parquet tables into one folder, always all four, some possibly without rows. Questions and
-responses point at documents by id; nothing is nested deeper than a list of structs. Each field's meaning is stored in
-the Parquet file itself (field metadata `meaning`), so a table explains itself to whoever opens it.
+`prepare_data` writes five Parquet tables into one folder, always all five, some possibly without rows. Questions,
+responses and judgements point at documents by id; nothing is nested deeper than a list of structs. Each field's
+meaning is stored in the Parquet file itself (field metadata `meaning`), so a table explains itself to whoever opens it.
 
-Invariants: ids are unique per table; every document id in `questions` and `responses` exists in `documents`;
-`supporting` is as long as `documents`; a split belongs to a question or source, never to a pair; no field and no list
-item is null, but `hops` and the items of `supporting`.
+Invariants: ids are unique per table; every document id in the other tables exists in `documents`; `supporting` is as
+long as `documents`; a split belongs to a question or source, never to a pair; no field and no list item is null, but
+`hops` and the items of `supporting`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-__all__ = ["CLAIMS", "DOCUMENTS", "QUESTIONS", "RESPONSES", "SPLITS", "TABLES", "Split", "file_name"]
+__all__ = ["CLAIMS", "DOCUMENTS", "JUDGEMENTS", "QUESTIONS", "RESPONSES", "SPLITS", "TABLES", "Split", "file_name"]
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
@@ -96,7 +96,11 @@ _LABEL = pa.struct(
         _item("start", pa.int32(), "first character of the span in the response, in code points from 0"),
         _item("end", pa.int32(), "one past the last character"),
         _item("text", pa.string(), "the span as annotated; may differ from the slice (counted in sources.json)"),
-        _item("type", pa.string(), "e.g. Evident Conflict, Subtle Baseless Info"),
+        _item(
+            "type",
+            pa.string(),
+            "e.g. Evident Conflict, Subtle Baseless Info, Unwanted.Intrinsic",
+        ),
         _item("implicit_true", pa.bool_(), "true in the world, though not in the source"),
         _item("due_to_null", pa.bool_(), "the fault comes from a null value in the source's data"),
     ]
@@ -113,8 +117,38 @@ RESPONSES = pa.schema(
         _field("documents", pa.list_(pa.string()), "document ids of the source, in order"),
         _field("response", pa.string(), "the model's text; label offsets count its code points"),
         _field("model", pa.string(), "the model that wrote it"),
-        _field("quality", pa.string(), "the source's remark: good, truncated, incorrect_refusal"),
+        _field(
+            "quality",
+            pa.string(),
+            "the source's remark; RAGTruth: good, truncated, incorrect_refusal; FaithJudge's FaithBench part: the "
+            'majority verdict of the annotators; "" = none',
+        ),
         _field("labels", pa.list_(_LABEL), "hallucinated spans sorted by start and end; empty = none"),
+    ]
+)
+
+JUDGEMENTS = pa.schema(
+    [
+        _field("judgement_id", pa.string(), "<set>/<16 hex digits of SHA-256 of all that is judged>; unique"),
+        _field(
+            "source_id",
+            pa.string(),
+            "<set>/<16 hex digits of SHA-256 of question and context>; pairs about one source share it, and its split",
+        ),
+        _SET,
+        _SPLIT,
+        _field("origin", pa.string(), 'the publisher\'s own id of the problem, not unique; "" = none'),
+        _field("task", pa.string(), "qa or summary"),
+        _field(
+            "criterion",
+            pa.string(),
+            "what decides: completeness, conciseness, faithfulness, refusal_answerable (a refusal is worse) or "
+            "refusal_unanswerable (a refusal is better)",
+        ),
+        _field("query", pa.string(), 'the question or instruction; "" for some summaries'),
+        _field("documents", pa.list_(pa.string()), "document ids of the context, in order"),
+        _field("preferred", pa.string(), "the better response; whoever shows both must shuffle them"),
+        _field("rejected", pa.string(), "the worse response"),
     ]
 )
 
@@ -123,6 +157,7 @@ TABLES: dict[str, pa.Schema] = {
     "documents": DOCUMENTS,
     "claims": CLAIMS,
     "responses": RESPONSES,
+    "judgements": JUDGEMENTS,
 }
 
 

@@ -27,7 +27,7 @@ _PENDING = 2
 
 
 class PreparedWriter:
-    """Writes the four tables of a prepared folder; use as a context manager."""
+    """Writes the tables of a prepared folder; use as a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="parquet")

@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.prepare_data.params import PrepareData
-from components.prepare_data.prepare import RawSource, SourceReport, prepare
+from components.prepare_data.prepare import SourceReport, prepare
+from components.prepare_data.sources import local_sources
 from faithline.data.prepared import claims, documents, questions, responses
+from faithline.data.schema import TABLES, file_name
 from faithline.pipeline.errors import ConfigError, DataInvalid
 
 SHARES = {"train": 0.7, "validation": 0.1, "test": 0.2}
@@ -34,20 +36,29 @@ def run(tmp_path: Path) -> Prepare:
     """Prepare files below tmp_path; returns metrics and the prepared folder."""
 
     def run(
-        *sources: tuple[str, str, str], on_invalid: str = "fail", out: str = "prepared", **changes: Any
+        *sources: tuple[str, str, str],
+        on_invalid: str = "fail",
+        out: str = "prepared",
+        max_document_chars: int = 10**6,
+        **changes: Any,
     ) -> tuple[dict[str, Any], Path]:
         entries = [
             {"name": name, "format": form, "path": path, "limit": None, "shares": SHARES} | changes
             for name, form, path in sources
         ]
-        section = {"root": ".", "split_seed": 17, "on_invalid": on_invalid, "sources": entries}
+        section = {
+            "root": ".",
+            "split_seed": 17,
+            "on_invalid": on_invalid,
+            "max_document_chars": max_document_chars,
+            "sources": entries,
+        }
         settings = msgspec.convert(section, PrepareData)
         folder = tmp_path / out
         folder.mkdir()
         seen: list[SourceReport] = []
-        metrics = prepare(
-            settings, [RawSource(s, tmp_path / s.path) for s in settings.sources], folder, lambda _: None, seen.append
-        )
+        found = local_sources(settings, lambda path: tmp_path / path)
+        metrics = prepare(settings, list(found.values()), folder, lambda _: None, seen.append)
         for report in seen:
             assert report.ledger.rows == report.ledger.kept + report.ledger.skipped.total()
         return metrics, folder
@@ -139,7 +150,7 @@ def test_equal_bytes_twice_and_from_every_container(run: Prepare, tmp_path: Path
         run(("h", "hotpotqa", name), out=out)[1] for name, out in (("h.json", "a"), ("h.json", "b"), ("h.jsonl", "c"))
     ]
     names = sorted(path.name for path in folders[0].iterdir())
-    assert names == ["claims.parquet", "documents.parquet", "questions.parquet", "responses.parquet", "sources.json"]
+    assert names == sorted([*map(file_name, TABLES), "sources.json"])
     for name in names:
         first, second, lined = ((folder / name).read_bytes() for folder in folders)
         assert first == second
@@ -279,6 +290,7 @@ def project(make_project: Callable[..., Path]) -> Callable[..., Path]:
             "root": "data/raw/sample",
             "split_seed": 17,
             "on_invalid": "fail",
+            "max_document_chars": 10**6,
             "sources": [source | changes],
         }
         root = make_project({"prepare_data": section})

@@ -1,4 +1,4 @@
-"""TruthfulQA's CSV in both published forms."""
+"""TruthfulQA's published forms: two CSVs, the hub's tables, multiple choice."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_bad_rows(tmp_path: Path, row: str, reason: str) -> None:
     ("content", "what"),
     [
         (b"", "empty"),
-        (b"a,b\n1,2\n", "no column Category"),
+        (b"a,b\n1,2\n", r"817 lacks Best Answer, Category"),
         (f'{LONG}\n{ROW}\nA,C,"open'.encode(), "broken CSV"),
         (f'{LONG}\nA,C,"a"b,No,Yes,No,Yes,x\n'.encode(), "broken CSV"),
         (f"{LONG}\n{ROW}\nA,C,caf\xe9?,No,Yes,No,Yes,x\n".encode("latin-1"), "not UTF-8"),

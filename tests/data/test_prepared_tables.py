@@ -50,7 +50,7 @@ def prepared(tmp_path: Path) -> Path:
         writer.write("questions", question_rows(7))
         writer.write("questions", question_rows(3, "t"))
         writer.write("documents", document_rows("s/a", "s/b", "t/a", "t/b"))
-        assert writer.rows == {"questions": 10, "documents": 4, "claims": 0, "responses": 0}
+        assert writer.rows == {"questions": 10, "documents": 4, "claims": 0, "responses": 0, "judgements": 0}
     return tmp_path
 
 

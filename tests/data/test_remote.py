@@ -129,7 +129,8 @@ def test_changed_bytes_are_refused_and_not_kept_under_the_locked_name(
 
 
 @pytest.mark.parametrize(
-    ("path", "error"), [("/gone", DataInvalid), ("/denied", EnvironmentMismatch), ("/broken", Preempted), ("/cut", Preempted)]
+    ("path", "error"),
+    [("/gone", DataInvalid), ("/denied", EnvironmentMismatch), ("/broken", Preempted), ("/cut", Preempted)],
 )
 def test_server_faults(server: str, tmp_path: Path, path: str, error: type[PipelineError]) -> None:
     uri = f"{server}{path}"

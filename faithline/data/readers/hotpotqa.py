@@ -1,4 +1,4 @@
-"""HotpotQA (distractor setting): the official JSON and the processed form of research repositories.
+"""HotpotQA (distractor setting): the official JSON, the hub's table, and the processed form of research repositories.
 
 Gold evidence is given as (title, sentence) pairs; a document is supporting when any of its sentences is. Two paragraphs
 with one title cannot be told apart by such a pair: both are flagged, and the question is counted.
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from faithline.data.readers.hub_columns import HubRow, pairs_of_context, pairs_of_facts
 from faithline.data.readers.ledger import RowLedger
 from faithline.data.readers.processed import Processed, normalise_processed
 from faithline.data.readers.records import Question
@@ -47,6 +48,21 @@ def _normalise_official(row: _Official, where: str, ledger: RowLedger) -> Questi
         texts=[paragraph_text(sentences) for _, sentences in row.context],
         supporting=flags_by_title(row.context, row.supporting_facts, ledger),
         plan=[],
+    )
+
+
+def _normalise_hub(row: HubRow, where: str, ledger: RowLedger) -> Question:
+    return _normalise_official(
+        _Official(
+            id=row.source_id,
+            question=row.question,
+            context=pairs_of_context(row),
+            answer=row.answer,
+            supporting_facts=pairs_of_facts(row),
+            type=row.type,
+        ),
+        where,
+        ledger,
     )
 
 
@@ -93,5 +109,6 @@ HOTPOTQA = QuestionFormat(
     variants=(
         Variant("official", _Official, _normalise_official),
         Variant("processed", Processed, normalise_processed),
+        Variant("hub", HubRow, _normalise_hub),
     )
 )

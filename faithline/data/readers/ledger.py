@@ -4,11 +4,15 @@ Two rules decide. A *row* that breaks the schema or contradicts an earlier one i
 run ends naming it, with skip it is counted under its reason. A row equal to an earlier one says nothing new: it is
 dropped and counted in either mode. What is odd but usable (say, a supporting fact that points past its paragraph) is
 kept and noticed. So rows = kept + sum of skipped, always.
+
+One document beyond the length limit of the settings refuses its whole row: a text of many megabytes is a broken export
+or an attack, and cutting it would change what the row says.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 from faithline.pipeline.errors import DataInvalid
@@ -33,7 +37,7 @@ class RowError(Exception):
 class RowLedger:
     """Counts of one source."""
 
-    def __init__(self, source: str, on_invalid: OnInvalid) -> None:
+    def __init__(self, source: str, on_invalid: OnInvalid, max_document_chars: int | None = None) -> None:
         self.source = source
         """Name of the source, shown in messages."""
         self.variant = ""
@@ -49,6 +53,43 @@ class RowLedger:
         self.examples: list[str] = []
         """The first skipped rows: place, reason, detail."""
         self._on_invalid = on_invalid
+        self._max_document_chars = max_document_chars
+
+    def check_documents(self, owner: str, titles: Sequence[str], texts: Sequence[str]) -> None:
+        """Check what no document may break, whatever the format.
+
+        Args:
+            owner: Id of the question or source that holds the documents, for the message.
+            titles: One per document.
+            texts: One per document.
+
+        Raises:
+            RowError: If a text is longer than the settings allow, or a title holds a NUL character.
+        """
+        limit = self._max_document_chars
+        if limit is not None:
+            for title, text in zip(titles, texts, strict=True):
+                if len(text) > limit:
+                    raise RowError(
+                        "document_too_long",
+                        f"document {title[:100]!r} of {owner} has {len(text)} characters, "
+                        f"prepare_data.max_document_chars allows {limit}",
+                    )
+        # NUL separates title and text in a document's digest.
+        if any("\0" in title for title in titles):
+            raise RowError("nul_character", f"a title of {owner} holds a NUL character")
+
+    def apart(self) -> RowLedger:
+        """Return an empty ledger of the same rules, for rows that are counted on their own."""
+        return RowLedger(self.source, self._on_invalid, self._max_document_chars)
+
+    def take_over(self, later: RowLedger) -> None:
+        """Add the counts of a ledger that was kept apart for rows after these."""
+        self.rows += later.rows
+        self.kept += later.kept
+        self.skipped += later.skipped
+        self.noticed += later.noticed
+        self.examples += later.examples[: _EXAMPLES - len(self.examples)]
 
     def reject(self, where: str, reason: str, detail: str) -> None:
         """Refuse a row.

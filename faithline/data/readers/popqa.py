@@ -1,5 +1,6 @@
-"""PopQA as HippoRAG and its successors pack it: each question with paragraphs.
+"""PopQA: the official table (TSV, hub Parquet) of questions alone, and HippoRAG's form with paragraphs.
 
+Questions of the table come without documents; a corpus can be given beside them.
 `possible_answers` is a JSON list inside a string, which two published loaders never parse, so that the whole list
 becomes one answer that nothing matches.
 """
@@ -33,6 +34,24 @@ class _Packed(msgspec.Struct, gc=False):
     """The Wikidata relation asked for, e.g. occupation."""
 
 
+class _Table(msgspec.Struct, gc=False):
+    """One row of popQA.tsv."""
+
+    id: int | str
+    question: str
+    possible_answers: str | list[str]
+    subj: str
+    """The entity asked about."""
+    prop: str = ""
+
+
+def _normalise_table(row: _Table, where: str, ledger: RowLedger) -> Question:
+    packed = _Packed(
+        id=row.id, question=row.question, possible_answers=row.possible_answers, paragraphs=[], prop=row.prop
+    )
+    return _normalise(packed, where, ledger)
+
+
 def _normalise(row: _Packed, where: str, _ledger: RowLedger) -> Question:
     return Question(
         where=where,
@@ -59,4 +78,8 @@ def _answers(value: str | list[str]) -> list[str]:
         raise RowError("wrong_schema", f"possible_answers is not a JSON list of strings: {error}") from error
 
 
-POPQA = QuestionFormat(variants=(Variant("packed", _Packed, _normalise),))
+POPQA = QuestionFormat(
+    variants=(Variant("packed", _Packed, _normalise), Variant("table", _Table, _normalise_table)),
+    tabular=True,
+    open_domain=True,
+)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Claim", "Label", "Question", "Response", "Source"]
+__all__ = ["AnnotatedRow", "Claim", "Document", "Judgement", "Label", "Question", "Response", "Source"]
 
 
 class Question(msgspec.Struct, kw_only=True, gc=False):
@@ -78,3 +78,41 @@ class Response(msgspec.Struct, kw_only=True, gc=False):
     model: str
     quality: str
     labels: list[Label]
+
+
+class AnnotatedRow(msgspec.Struct, kw_only=True, gc=False):
+    """One row that holds a source together with annotated responses to it."""
+
+    where: str
+    row_id: str
+    """Unique in its set."""
+    source: Source
+    """May come again in other rows; then it must be the same."""
+    responses: list[Response]
+
+
+class Judgement(msgspec.Struct, kw_only=True, gc=False):
+    """Two responses to one source, of which people prefer the first by a named criterion."""
+
+    where: str
+    judgement_id: str
+    source_id: str
+    origin: str
+    """The publisher's own id of the problem."""
+    task: str
+    criterion: str
+    query: str
+    titles: list[str]
+    texts: list[str]
+    preferred: str
+    rejected: str
+
+
+class Document(msgspec.Struct, kw_only=True, gc=False):
+    """One passage of a corpus."""
+
+    where: str
+    key: str
+    """What questions cite it by (PubMed id, address); "" = nothing."""
+    title: str
+    text: str

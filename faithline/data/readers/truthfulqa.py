@@ -1,148 +1,191 @@
-"""TruthfulQA's CSV: true and false reference answers per question.
+"""TruthfulQA: true and false reference answers per question, from all its published forms.
 
-Two releases are in use: 790 questions with a column "Best Incorrect Answer", and 817 without it. Answers are separated
-by semicolons. The file has no ids, so a question's id is a hash of its text. A CSV whose quoting breaks is refused
-whatever on_invalid says: where the next row starts is then a guess.
+The CSV has 790 questions and a column "Best Incorrect Answer", or 817 without it; answers are separated by semicolons.
+The hub's `generation` table has lists instead. Multiple choice (mc_task.json, the hub's `multiple_choice` table) has
+choices with labels; the choice that MC1 calls right is the best answer. Published MC lists hold the right choice first:
+positions say where an answer stood, and whoever shows choices must shuffle them. No form has ids, so a question's id is
+a hash of its text, the same in all forms.
 """
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
-from faithline.data.readers.json_rows import OnBytes, open_blocks
+import msgspec
+
+from faithline.data.readers.json_rows import OnBytes
 from faithline.data.readers.ledger import RowError, RowLedger
 from faithline.data.readers.records import Claim
-from faithline.data.readers.variants import distinct
-from faithline.pipeline.errors import DataInvalid
+from faithline.data.readers.variants import RecordFormat, Variant, content_id, distinct, read_records
 
 __all__ = ["read_claims"]
 
-_COLUMNS = ("Category", "Question", "Best Answer", "Correct Answers", "Incorrect Answers")
-_BEST_INCORRECT = "Best Incorrect Answer"
-_MAX_CELL = 2**24
-"""Characters of one cell; Python's own limit of 131,072 is not far above a long source list."""
+
+class _Short(msgspec.Struct, gc=False):
+    """One row of the CSV of 817 questions."""
+
+    category: str = msgspec.field(name="Category")
+    question: str = msgspec.field(name="Question")
+    best: str = msgspec.field(name="Best Answer")
+    correct: str = msgspec.field(name="Correct Answers")
+    incorrect: str = msgspec.field(name="Incorrect Answers")
+
+
+class _Long(_Short, gc=False):
+    """One row of the CSV of 790 questions."""
+
+    best_incorrect: str = msgspec.field(name="Best Incorrect Answer")
+
+
+class _Generation(msgspec.Struct, gc=False):
+    """One row of the hub's table `generation`."""
+
+    question: str
+    best_answer: str
+    correct_answers: list[str]
+    incorrect_answers: list[str]
+    category: str = ""
+
+
+class _Choices(msgspec.Struct, gc=False):
+    choices: list[str]
+    labels: list[int]
+
+
+class _HubChoice(msgspec.Struct, gc=False):
+    """One row of the hub's table `multiple_choice`."""
+
+    question: str
+    mc1_targets: _Choices
+    mc2_targets: _Choices
+
+
+class _MultipleChoice(msgspec.Struct, gc=False):
+    """One element of mc_task.json."""
+
+    question: str
+    mc1_targets: dict[str, int]
+    """Choice to 1 (right) or 0; one is right."""
+    mc2_targets: dict[str, int]
+    """The same, several may be right."""
 
 
 def read_claims(path: Path, ledger: RowLedger, limit: int | None, on_bytes: OnBytes) -> Iterator[list[Claim]]:
     """Stream the claims of a file, one list per question.
 
     Args:
-        path: The CSV.
+        path: The file, in any of the forms.
         ledger: Takes note of every row.
         limit: Read only the first `limit` questions; None = all.
         on_bytes: Progress.
 
     Raises:
-        DataInvalid: If the file cannot be read, lacks a column, or has a bad row and the ledger says fail.
+        DataInvalid: If the file cannot be read, fits no form, or has a bad row and the ledger says fail.
     """
-    rows = _rows(path, on_bytes)
-    names = [name.strip() for name in next(rows, (1, []))[1]]
-    missing = [name for name in _COLUMNS if name not in names]
-    if missing:
-        raise DataInvalid(
-            f"not a TruthfulQA file: no column {', '.join(missing)}",
-            where=f"{path}:1",
-            next_step=f"check the source's format; the columns are {', '.join(names)[:300]}",
-        )
-    ledger.variant = "790" if _BEST_INCORRECT in names else "817"
-    for line, cells in islice(rows, limit):
-        where = f"{path}:{line}"
-        ledger.rows += 1
-        try:
-            claims = _claims(_named(names, cells), where, ledger)
-        except RowError as error:
-            ledger.reject(where, error.reason, error.detail)
-            continue
-        yield claims
+    return read_records(path, _FORMS, ledger, limit, on_bytes)
 
 
-def _rows(path: Path, on_bytes: OnBytes) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line each non-blank row starts at, and its cells."""
-    csv.field_size_limit(_MAX_CELL)
-    reader = csv.reader(_lines(path, on_bytes), strict=True)
-    start = 1
-    try:
-        for cells in reader:
-            if cells:
-                yield start, cells
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise DataInvalid(
-            f"broken CSV: {error}",
-            where=f"{path}:{start}",
-            next_step="repair the quoting: after a broken quote no row can be trusted",
-        ) from error
+def _from_csv(row: _Short, where: str, ledger: RowLedger) -> list[Claim]:
+    best_incorrect = row.best_incorrect if isinstance(row, _Long) else ""
+    correct = _listed(row.correct.split(";"), row.best, ledger)
+    incorrect = _listed(row.incorrect.split(";"), best_incorrect, ledger)
+    return _claims(
+        where,
+        row.category,
+        row.question,
+        correct=(correct, row.best),
+        incorrect=(incorrect, best_incorrect),
+        ledger=ledger,
+    )
 
 
-def _lines(path: Path, on_bytes: OnBytes) -> Iterator[str]:
-    """Decode line by line, line ends kept, so that line breaks inside quotes survive."""
-    buffer = b""
-    number = 0
-    for block in open_blocks(path, on_bytes):
-        lines = io.BytesIO(buffer + block).readlines()
-        buffer = b"" if lines[-1].endswith(b"\n") else lines.pop()
-        for line in lines:
-            number += 1
-            yield _decoded(line, path, number)
-    if buffer:
-        yield _decoded(buffer, path, number + 1)
+def _from_generation(row: _Generation, where: str, ledger: RowLedger) -> list[Claim]:
+    correct = _listed(row.correct_answers, row.best_answer, ledger)
+    incorrect = _listed(row.incorrect_answers, "", ledger)
+    return _claims(
+        where,
+        row.category,
+        row.question,
+        correct=(correct, row.best_answer),
+        incorrect=(incorrect, ""),
+        ledger=ledger,
+    )
 
 
-def _decoded(line: bytes, path: Path, number: int) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataInvalid(
-            f"not UTF-8: {error.reason}", where=f"{path}:{number}", next_step="convert the file to UTF-8"
-        ) from error
+def _from_choices(row: _HubChoice | _MultipleChoice, where: str, ledger: RowLedger) -> list[Claim]:
+    single, several = _labelled(row.mc1_targets), _labelled(row.mc2_targets)
+    best = [choice for choice, right in single if right]
+    if len(best) != 1:
+        raise RowError("wrong_schema", f"mc1_targets has {len(best)} right choices, not one")
+    correct, incorrect = (
+        distinct(choice for choice, right in [*single, *several] if right == kind) for kind in (True, False)
+    )
+    return _claims(where, "", row.question, correct=(correct, best[0]), incorrect=(incorrect, ""), ledger=ledger)
 
 
-def _named(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    if len(cells) != len(names):
-        raise RowError("wrong_schema", f"{len(cells)} cells under {len(names)} columns")
-    return dict(zip(names, cells, strict=True))
+def _labelled(targets: _Choices | dict[str, int]) -> list[tuple[str, bool]]:
+    if isinstance(targets, dict):
+        pairs = list(targets.items())
+    elif len(targets.choices) == len(targets.labels):
+        pairs = list(zip(targets.choices, targets.labels, strict=True))
+    else:
+        raise RowError("wrong_schema", f"{len(targets.choices)} choices have {len(targets.labels)} labels")
+    if any(label not in {0, 1} for _, label in pairs):
+        raise RowError("wrong_schema", "a label is neither 0 nor 1")
+    return [(choice, bool(label)) for choice, label in pairs]
 
 
-def _claims(row: dict[str, str], where: str, ledger: RowLedger) -> list[Claim]:
-    question = row["Question"].strip()
+def _claims(
+    where: str,
+    category: str,
+    question: str,
+    *,
+    correct: tuple[Sequence[str], str],
+    incorrect: tuple[Sequence[str], str],
+    ledger: RowLedger,
+) -> list[Claim]:
+    """Build the claims of one question from (answers, the best of them) of either kind."""
+    question = question.strip()
     if not question:
         raise RowError("blank_question", "the question is blank")
-    correct = _listed(row["Correct Answers"], row["Best Answer"], ledger)
-    incorrect = _listed(row["Incorrect Answers"], row.get(_BEST_INCORRECT, ""), ledger)
-    if not correct or not incorrect:
-        raise RowError("blank_answer", "no correct answer" if not correct else "no incorrect answer")
-    ledger.notice("answers_both_true_and_false", len(set(correct) & set(incorrect)))
-    source_id = hashlib.sha256(question.encode()).hexdigest()[:16]
+    if not correct[0] or not incorrect[0]:
+        raise RowError("blank_answer", "no correct answer" if not correct[0] else "no incorrect answer")
+    ledger.notice("answers_both_true_and_false", len(set(correct[0]) & set(incorrect[0])))
+    source_id = content_id(question)
     return [
         Claim(
             where=where,
             source_id=source_id,
-            category=row["Category"].strip(),
+            category=category.strip(),
             question=question,
             answer=answer,
             position=position,
             truthful=truthful,
-            best=answer == best,
+            best=answer == best.strip(),
         )
-        for truthful, answers, best in (
-            (True, correct, row["Best Answer"].strip()),
-            (False, incorrect, row.get(_BEST_INCORRECT, "").strip()),
-        )
+        for truthful, (answers, best) in ((True, correct), (False, incorrect))
         for position, answer in enumerate(answers)
     ]
 
 
-def _listed(cell: str, best: str, ledger: RowLedger) -> list[str]:
-    """Split a cell of answers; the best one is put first if the list lacks it."""
-    parts = [part.strip() for part in cell.split(";")]
+def _listed(parts: Sequence[str], best: str, ledger: RowLedger) -> list[str]:
+    """Clean a list of answers; the best one is put first if the list lacks it."""
     answers = distinct(parts)
-    ledger.notice("answers_listed_twice", sum(map(bool, parts)) - len(answers))
+    ledger.notice("answers_listed_twice", sum(bool(part.strip()) for part in parts) - len(answers))
     if best.strip() and best.strip() not in answers:
         ledger.notice("best_answers_not_listed")
         answers.insert(0, best.strip())
     return answers
+
+
+_FORMS = RecordFormat(
+    variants=(
+        Variant("790", _Long, _from_csv),
+        Variant("817", _Short, _from_csv),
+        Variant("generation", _Generation, _from_generation),
+        Variant("multiple_choice", _MultipleChoice, _from_choices),
+        Variant("hub_multiple_choice", _HubChoice, _from_choices),
+    ),
+    tabular=True,
+)

@@ -1,10 +1,14 @@
-"""2WikiMultiHopQA: HotpotQA's layout plus evidence triples, which become the plan."""
+"""2WikiMultiHopQA: HotpotQA's layout plus evidence triples, which become the plan.
+
+The test file has blank answers and no supporting facts: such a row has an unknown answer, and is not a bad one.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
 from faithline.data.readers.hotpotqa import flags_by_title, paragraph_text
+from faithline.data.readers.hub_columns import HubRow, pairs_of_context, pairs_of_facts, triples
 from faithline.data.readers.ledger import RowLedger
 from faithline.data.readers.processed import Processed, normalise_processed
 from faithline.data.readers.records import Question
@@ -37,7 +41,7 @@ def _normalise_official(row: _Official, where: str, ledger: RowLedger) -> Questi
         source_id=row.id,
         group_id=row.id,
         question=row.question,
-        answers=gold_answers(None if row.answer is None else [row.answer]),
+        answers=gold_answers([row.answer] if row.answer or (row.answer is not None and row.supporting_facts) else None),
         answerable=True,
         question_type=row.type,
         hops=len(plan) or None,
@@ -48,9 +52,26 @@ def _normalise_official(row: _Official, where: str, ledger: RowLedger) -> Questi
     )
 
 
+def _normalise_hub(row: HubRow, where: str, ledger: RowLedger) -> Question:
+    return _normalise_official(
+        _Official(
+            id=row.source_id,
+            question=row.question,
+            context=pairs_of_context(row),
+            answer=row.answer,
+            supporting_facts=pairs_of_facts(row),
+            evidences=triples(row),
+            type=row.type,
+        ),
+        where,
+        ledger,
+    )
+
+
 TWO_WIKI = QuestionFormat(
     variants=(
         Variant("official", _Official, _normalise_official),
         Variant("processed", Processed, normalise_processed),
+        Variant("hub", HubRow, _normalise_hub),
     )
 )

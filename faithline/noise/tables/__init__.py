@@ -1,0 +1,1 @@
+"""One pass per prepared table, and what several of them share."""
