@@ -66,7 +66,7 @@ def _params_apply(arguments: argparse.Namespace) -> None:
         changed = apply_patch(arguments.root, patch)
         print(f"{patch}: {len(changed)} settings changed")
         for key, old, new in changed:
-            print(f"  {key}: {old} -> {new}")
+            print(f"  {key}: {_short(old)} -> {_short(new)}")
 
 
 def _data_lock(arguments: argparse.Namespace) -> None:
@@ -80,6 +80,10 @@ def _data_lock(arguments: argparse.Namespace) -> None:
 
     files = lock_sources(arguments.root, cache_folder(os.environ, Path.home()), report)
     print(f"{LOCK_FILE}: {files} remote files" if files else f"params.yaml names no remote source; {LOCK_FILE} is kept")
+
+
+def _short(value: object) -> str:
+    return f"{len(value)} entries" if isinstance(value, list) and value else str(value)
 
 
 def _summary(arguments: argparse.Namespace) -> None:

@@ -24,7 +24,7 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int]:
         ctx.log.info(split, questions=len(chosen.rows), tokens_read=chosen.tokens, **chosen.skipped)
     base = backbone.load(folder, device=settings.device, dtype=settings.dtype)
     tokens = round(settings.optimisation.epochs * examples.train.tokens)
-    with ctx.progress(tokens, " tokens", "training") as progress:
+    with ctx.progress(tokens, "tokens", "training") as progress:
         result = train.train(base, examples, settings, ctx.seed, progress.advance)
     metrics = train.summary(result, examples)
     require_better(metrics["eval_loss_before"], metrics["eval_loss"])

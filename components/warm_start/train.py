@@ -20,7 +20,7 @@ from components.warm_start.callbacks import Best, Curve, Reporter
 from components.warm_start.examples import ExampleSet, build_examples
 from components.warm_start.health import require_finite_weights
 from components.warm_start.loss import collate
-from components.warm_start.params import Lora, Optimisation, WarmStart
+from components.warm_start.params import Lora, WarmStart
 from components.warm_start.trainer import AnswerTrainer, summarise
 from faithline.lm import backbone
 from faithline.lm.chat import Chat

@@ -13,8 +13,9 @@ Drawn documents are put in at drawn places, never at the end, where a model coul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,10 @@ import pyarrow.compute as pc
 
 from faithline.noise.distractors import DistractorPool, Draws
 from faithline.noise.settings import ControlledNoise
+from faithline.noise.stream import stream
 from faithline.noise.text.hashing import Words, hash_strings, mix
 
-__all__ = ["ControlledTally", "controlled", "perturb"]
+__all__ = ["ControlledTally", "controlled", "perturb", "read_pools"]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -63,6 +65,21 @@ class _Plan:
     """Those there is room for."""
     drop_gold: Ints
     drop_irrelevant: Ints
+
+
+def read_pools(prepared: Path, sets: Collection[str]) -> dict[str, DistractorPool]:
+    """Read the documents of some sets of the folder `data/prepared`; some 60 bytes a document stay in memory.
+
+    Raises:
+        DataInvalid: If the table is missing or corrupt.
+    """
+
+    def documents(name: str) -> Iterator[tuple[pa.Array, pa.Array]]:
+        for batch in stream(prepared, "documents", ["document_id", "text"], "text"):
+            if batch.set_name == name:
+                yield batch.rows.column("document_id"), batch.rows.column("text")
+
+    return {name: DistractorPool.of(documents(name)) for name in sets}
 
 
 def controlled(

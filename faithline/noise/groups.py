@@ -40,12 +40,9 @@ def repeated(keys: Words) -> Groups:
     Args:
         keys: Well-mixed hashes, shape (n,).
     """
-    ordered = np.sort(keys)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
     table = np.zeros(1 << _TABLE_BITS, dtype=np.bool_)
-    shift = np.uint64(64 - _TABLE_BITS)
-    table[(twice >> shift).astype(np.int64)] = True
-    rows = np.flatnonzero(table[(keys >> shift).astype(np.int64)])
+    table[_heads(_twice(keys))] = True
+    rows = np.flatnonzero(table[_heads(keys)])
     rows = rows[np.argsort(keys[rows], kind="stable")]
     found = keys[rows]
     same = found[1:] == found[:-1]
@@ -55,3 +52,14 @@ def repeated(keys: Words) -> Groups:
     first = inside.copy()
     first[1:] &= ~same
     return Groups(rows[inside], np.flatnonzero(first[inside]))
+
+
+def _twice(keys: Words) -> Words:
+    ordered = np.sort(keys)
+    twice: Words = ordered[1:][ordered[1:] == ordered[:-1]]
+    return twice
+
+
+def _heads(keys: Words) -> Ints:
+    """Return the first bits of each key, its place in the table."""
+    return (keys >> np.uint64(64 - _TABLE_BITS)).view(np.int64)

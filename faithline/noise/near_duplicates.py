@@ -17,18 +17,19 @@ import numpy.typing as npt
 
 from faithline.noise.groups import repeated
 from faithline.noise.spool import Spool
-from faithline.noise.text.hashing import Words, mix
+from faithline.noise.text.hashing import Words
 from faithline.noise.text.minhash import BAND_VALUES, Signatures, estimates
 
 __all__ = ["Duplicates", "NearDuplicateFinder"]
 
 Ints = npt.NDArray[np.int64]
+_Pairs = tuple[Ints, Ints, npt.NDArray[np.float64]]
 
-_KEY_BYTES = 24
+_KEY_BYTES = 40
 """Memory per key while it is sorted and looked at."""
 _READ_ROWS = 1 << 15
-_PAIRS = 1 << 12
-"""Pairs verified at a time: each may hold two pages of the scratch file in memory."""
+_PAIRS = 1 << 15
+"""Pairs gathered before they are verified in one pass over the file; more at once only if one band has more."""
 
 
 class Duplicates(NamedTuple):
@@ -50,6 +51,7 @@ class NearDuplicateFinder:
         self._bands = permutations // BAND_VALUES
         self._min_jaccard = min_jaccard
         self._sort_bytes = sort_bytes
+        self._flagged = np.zeros(0, dtype=np.bool_)
 
     def add(self, signatures: Signatures, rows: Ints) -> None:
         """Add documents: signatures, shape (n, permutations), and their row numbers, ascending."""
@@ -60,20 +62,30 @@ class NearDuplicateFinder:
         """Return the near-duplicates; call once, at the end."""
         self._signatures.close()
         self._rows.close()
-        flagged = np.zeros(self._signatures.rows, dtype=np.bool_)
-        found: list[tuple[Ints, Ints, npt.NDArray[np.float64]]] = []
+        self._flagged = np.zeros(self._signatures.rows, dtype=np.bool_)
+        found: list[_Pairs] = []
+        waiting: list[tuple[Ints, Ints]] = []
         for keys, places in self._keys():
-            for later, earlier in _candidates(keys, places, flagged):
-                similar = self._estimates(later, earlier)
-                near = (similar >= self._min_jaccard) & ~flagged[later]
-                flagged[later[near]] = True
-                found.append((later[near], earlier[near], similar[near]))
-        if not found:
-            return Duplicates(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+            waiting.append(_candidates(keys, places, self._flagged))
+            if sum(len(later) for later, _ in waiting) >= _PAIRS:
+                found.append(self._verified(waiting))
+                waiting = []
+        found.append(self._verified(waiting))
         later, earlier, similar = (np.concatenate(parts) for parts in zip(*found, strict=True))
         order = np.argsort(later, kind="stable")
         rows = self._rows.part(0, self._rows.rows)[:, 0].astype(np.int64)
         return Duplicates(rows[later[order]], rows[earlier[order]], similar[order])
+
+    def _verified(self, candidates: list[tuple[Ints, Ints]]) -> _Pairs:
+        """Estimate pairs of places in the file; flag and return each later one with its most similar partner."""
+        none = np.zeros(0, dtype=np.int64)
+        later, earlier = (np.concatenate([none, *side]) for side in zip((none, none), *candidates, strict=True))
+        similar = self._estimates(later, earlier)
+        near = np.flatnonzero((similar >= self._min_jaccard) & ~self._flagged[later])
+        best = near[np.lexsort((earlier[near], -similar[near], later[near]))]
+        best = best[np.unique(later[best], return_index=True)[1]]
+        self._flagged[later[best]] = True
+        return later[best], earlier[best], similar[best]
 
     def _keys(self) -> Iterator[tuple[Words, Ints | None]]:
         """Yield the keys of one band, or of a part of it, and their places in the file (None: all, in order)."""
@@ -85,20 +97,21 @@ class NearDuplicateFinder:
                 yield from self._read(bands, part, parts)
 
     def _read(self, bands: range, part: int, parts: int) -> Iterator[tuple[Words, Ints | None]]:
-        columns: list[list[Words]] = [[] for _ in bands]
-        places: list[list[Ints]] = [[] for _ in bands]
-        for index, rows in enumerate(self._signatures.parts(_READ_ROWS)):
-            words = rows.view(np.uint64)
-            for column, place, band in zip(columns, places, bands, strict=True):
-                keys = mix(words[:, band])
-                if parts > 1:
-                    mine = np.flatnonzero(keys % np.uint64(parts) == part)
-                    keys = keys[mine]
-                    place.append(mine + index * _READ_ROWS)
-                column.append(keys)
-        for column, place in zip(columns, places, strict=True):
-            if column:
-                yield np.concatenate(column), np.concatenate(place) if parts > 1 else None
+        if parts == 1:
+            columns = np.empty((len(bands), self._signatures.rows), dtype=np.uint64)
+            for index, rows in enumerate(self._signatures.parts(_READ_ROWS)):
+                start = index * _READ_ROWS
+                columns[:, start : start + len(rows)] = rows.view(np.uint64)[:, bands.start : bands.stop].T
+            yield from ((column, None) for column in columns)
+            return
+        for band in bands:
+            keys, places = [], []
+            for index, rows in enumerate(self._signatures.parts(_READ_ROWS)):
+                column = rows.view(np.uint64)[:, band]
+                mine = np.flatnonzero(column % np.uint64(parts) == part)
+                keys.append(column[mine])
+                places.append(mine + index * _READ_ROWS)
+            yield np.concatenate(keys), np.concatenate(places)
 
     def _estimates(self, later: Ints, earlier: Ints) -> npt.NDArray[np.float64]:
         parts = [
@@ -108,15 +121,14 @@ class NearDuplicateFinder:
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _candidates(keys: Words, places: Ints | None, flagged: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
-    """Yield pairs (later, earlier): with the first document of the band's group, then with the one just before."""
-    rows, starts = groups = repeated(keys)
-    if not len(rows):
-        return
-    owners = groups.owners()
-    later = np.ones(len(rows), dtype=np.bool_)
-    later[starts] = False
+def _candidates(keys: Words, places: Ints | None, flagged: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Return pairs (later, earlier): documents of a band's group with its first one, and with the one just before."""
+    rows, _ = groups = repeated(keys)
     members = rows if places is None else places[rows]
-    for partner in (members[starts][owners], np.concatenate([members[:1], members[:-1]])):
-        todo = later & ~flagged[members]
-        yield members[todo], partner[todo]
+    owners = groups.owners()
+    follows = np.flatnonzero(owners[1:] == owners[:-1]) + 1
+    follows = follows[~flagged[members[follows]]]
+    first = groups.starts[owners[follows]]
+    apart = follows[first != follows - 1]
+    later = np.concatenate([members[follows], members[apart]])
+    return later, np.concatenate([members[first], members[apart - 1]])

@@ -38,10 +38,10 @@ class Items:
     splits: npt.NDArray[np.uint8]
     """Splits it belongs to, a mask, shape (n,)."""
 
-    @cached_property
-    def training(self) -> Words:
-        """Bit of its set where an item belongs to training data, shape (n,)."""
-        return np.where(self.splits & TRAIN, np.uint64(1) << self.sets.astype(np.uint64), np.uint64(0))
+    def training(self, rows: npt.NDArray[np.integer]) -> Words:
+        """Return the bit of its set for each of these items that belongs to training data, else 0."""
+        bits = np.uint64(1) << self.sets[rows].astype(np.uint64)
+        return np.where(self.splits[rows] & TRAIN, bits, np.uint64(0))
 
     @cached_property
     def evaluation(self) -> npt.NDArray[np.bool_]:
@@ -51,8 +51,10 @@ class Items:
 
 def equal_keys(items: Items, keys: Words) -> Words:
     """Return for each evaluation item the sets whose training data hold an equal key, a mask, shape (n,)."""
-    met = np.where(items.evaluation, items.training, np.uint64(0))  # an item of both is equal to itself
-    _meet(items, keys, np.arange(len(keys)), met)
+    met = np.zeros(len(keys), dtype=np.uint64)
+    mine = np.flatnonzero(items.evaluation)
+    met[mine] = items.training(mine)  # an item of both is equal to itself
+    _meet(items, keys, None, met)
     return met
 
 
@@ -99,11 +101,11 @@ class GramSpool:
         return met
 
 
-def _meet(items: Items, keys: Words, owners: npt.NDArray[np.integer], met: Words) -> None:
+def _meet(items: Items, keys: Words, owners: npt.NDArray[np.integer] | None, met: Words) -> None:
     groups = repeated(keys)
     if not len(groups.rows):
         return
-    members = owners[groups.rows]
-    seen = np.bitwise_or.reduceat(items.training[members], groups.starts)[groups.owners()]
+    members = groups.rows if owners is None else owners[groups.rows]
+    seen = np.bitwise_or.reduceat(items.training(members), groups.starts)[groups.owners()]
     hit = items.evaluation[members] & (seen != 0)
     np.bitwise_or.at(met, members[hit], seen[hit])

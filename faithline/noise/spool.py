@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 __all__ = ["Spool"]
 
+_BLOCK_ROWS = 1 << 11
+
 
 class Spool:
     """An append-only file of rows; the folder it lies in removes it."""
@@ -47,8 +49,15 @@ class Spool:
             yield self.part(start, count)
 
     def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Read single rows, shape (n, width); a page of memory is held per row until they are copied."""
-        if not len(rows):
-            return np.empty((0, self.width), dtype=self._dtype)
-        mapped = np.memmap(self._path, self._dtype, "r", shape=(self.rows, self.width))
-        return np.asarray(mapped[rows])
+        """Read single rows, shape (n, width): block by block, leaving out blocks without any.
+
+        A memory map would do it in one line, but the system maps 16 pages around every one touched: 64 MB for 1,000
+        rows.
+        """
+        found = np.empty((len(rows), self.width), dtype=self._dtype)
+        order = np.argsort(rows, kind="stable")
+        blocks, starts = np.unique(rows[order] // _BLOCK_ROWS, return_index=True)
+        for block, places in zip(blocks.tolist(), np.split(order, starts[1:]), strict=bool(len(rows))):
+            start = block * _BLOCK_ROWS
+            found[places] = self.part(start, _BLOCK_ROWS)[rows[places] - start]
+        return found

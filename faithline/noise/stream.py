@@ -120,7 +120,8 @@ def _next(read: Iterator[pa.RecordBatch], prepared: Path, table: str) -> pa.Reco
 
 def _opened(prepared: Path, table: str) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(prepared / file_name(table), page_checksum_verification=True)
+        # Pre-buffering would hold all column chunks of the file until it is closed.
+        return pq.ParquetFile(prepared / file_name(table), pre_buffer=False, page_checksum_verification=True)
     except FileNotFoundError:
         raise DataInvalid("prepared table not found", where=_where(prepared, table), next_step=_REBUILD) from None
     except (pa.ArrowException, OSError) as error:

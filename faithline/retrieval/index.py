@@ -39,6 +39,8 @@ _CHUNK = 16_384
 """Documents scored at a time: 25 MB of float32 at 384 dimensions."""
 _QUERIES = 256
 """Questions scored at a time; with `_CHUNK` 16 MB of scores."""
+_ROUGH = 1e-4
+"""More than a float32 product of two unit vectors can be off (2e-5 at 384 dimensions)."""
 
 
 class Meta(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -176,7 +178,7 @@ class Index:
         scores = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), _CHUNK):
             part = slice(start, start + _CHUNK)
-            scores[part] = np.einsum("ij,ij->i", encoded[queries[part]], _unit(self._vectors[rows[part]]))
+            scores[part] = _dots(encoded[queries[part]], _unit(self._vectors[rows[part]]))
         return np.split(scores, np.cumsum(counts)[:-1]) if len(counts) else []
 
     def search(self, questions: Sequence[str], k: int) -> Hits:
@@ -202,16 +204,19 @@ class Index:
         return Hits(ids=[names[start : start + k] for start in range(0, len(names), k)], scores=scores)
 
     def _nearest(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Best rows and scores [queries, k] over all chunks."""
-        rows = np.empty((len(queries), 0), dtype=np.int64)
-        scores = np.empty((len(queries), 0), dtype=np.float32)
+        """Best rows and scores [queries, k] over all chunks; rows ascend within equal scores.
+
+        A matrix product gives equal vectors scores that differ in the last digit, by their place in the chunk. So it
+        only preselects, and what may be among the best is scored again, each pair by itself.
+        """
+        best = _Scored.empty()
         for start in range(0, self.meta.documents, _CHUNK):
             chunk = _unit(self._vectors[start : start + _CHUNK])
-            numbers = np.broadcast_to(np.arange(start, start + len(chunk)), (len(queries), len(chunk)))
-            rows, scores = _best(
-                np.concatenate([rows, numbers], axis=1), np.concatenate([scores, queries @ chunk.T], axis=1), k
-            )
-        return rows, scores
+            rough = queries @ chunk.T
+            floor = np.partition(rough, -min(k, len(chunk)), axis=1)[:, -min(k, len(chunk))]
+            line, column = np.nonzero(rough >= floor[:, None] - _ROUGH)
+            best = best.joined(_Scored(line, start + column, _dots(queries[line], chunk[column]))).best(k)
+        return best.row.reshape(len(queries), k), best.score.reshape(len(queries), k)
 
     def _rows(self, documents: list[str]) -> NDArray[np.int64]:
         """Row of each document id."""
@@ -227,20 +232,38 @@ class Index:
         return rows
 
 
-def _best(
-    rows: NDArray[np.int64], scores: NDArray[np.float32], k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The `k` best columns of each line, best first; within equal scores rows ascend, as in a full stable sort."""
-    k = min(k, scores.shape[1])
-    # All that reach the k-th best score, ties included, then one sort of these few.
-    floor = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k]
-    line, column = np.nonzero(scores >= floor[:, None])
-    kept, which = scores[line, column], rows[line, column]
-    order = np.lexsort((which, -kept, line))
-    first = np.searchsorted(line, np.arange(len(scores)))
-    place = np.arange(len(line)) - first[line]
-    chosen = order[place < k].reshape(len(scores), k)
-    return which[chosen], kept[chosen]
+@dataclass(frozen=True)
+class _Scored:
+    """Scored pairs of a question (its line) and a document (its row); three arrays of one length."""
+
+    line: NDArray[np.int64]
+    row: NDArray[np.int64]
+    score: NDArray[np.float32]
+
+    @staticmethod
+    def empty() -> _Scored:
+        return _Scored(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+
+    def joined(self, other: _Scored) -> _Scored:
+        return _Scored(
+            np.concatenate([self.line, other.line]),
+            np.concatenate([self.row, other.row]),
+            np.concatenate([self.score, other.score]),
+        )
+
+    def best(self, k: int) -> _Scored:
+        """Up to `k` pairs of each line, lines ascending, best first."""
+        order = np.lexsort((self.row, -self.score, self.line))
+        line = self.line[order]
+        place = np.arange(len(line)) - np.searchsorted(line, line)
+        kept = order[place < k]
+        return _Scored(self.line[kept], self.row[kept], self.score[kept])
+
+
+def _dots(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Inner products of two lists of vectors, pair by pair; equal pairs give equal numbers."""
+    products: NDArray[np.float64] = np.einsum("ij,ij->i", one, other, dtype=np.float64)
+    return products.astype(np.float32)
 
 
 def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:

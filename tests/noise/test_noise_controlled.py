@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faithline.data.schema import QUESTIONS
-from faithline.noise.controlled import ControlledTally, controlled, perturb
+from faithline.noise.controlled import ControlledTally, controlled, perturb, read_pools
 from faithline.noise.distractors import DistractorPool
 from faithline.noise.settings import ControlledNoise
 
@@ -220,6 +222,15 @@ def test_shortage_is_counted() -> None:
     assert (tally.distractors_added, tally.distractors_lacking) == (5, 25)
     empty = DistractorPool.of([])
     assert shown_by(perturb(table([ten("a")]), empty, changed, tally))[0] == shown_by(table([ten("a")]))[0]
+
+
+def test_pools_hold_the_documents_of_their_set(make_prepared: Callable[..., Path]) -> None:
+    texts = {"s": ["one", "ONE.", "two"], "t": ["three"]}
+    rows = [
+        {"document_id": f"{s}/{n}", "set": s, "text": text} for s, some in texts.items() for n, text in enumerate(some)
+    ]
+    pools = read_pools(make_prepared(documents=rows), ["s", "t", "none"])
+    assert {name: len(found) for name, found in pools.items()} == {"s": 2, "t": 1, "none": 0}
 
 
 def test_seed_matters() -> None:

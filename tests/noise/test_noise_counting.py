@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faithline.noise import histogram
+from faithline.noise import spool as spool_module
 from faithline.noise.groups import repeated
 from faithline.noise.histogram import Histogram, Ratios, summary
 from faithline.noise.spool import Spool
@@ -89,7 +90,8 @@ def test_repeated_keys(values: list[int]) -> None:
     assert len(groups.owners()) == len(groups.rows)
 
 
-def test_spool(tmp_path: Path) -> None:
+def test_spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_module, "_BLOCK_ROWS", 4)
     spool = Spool(tmp_path / "rows", np.uint16, 3)
     rows = np.arange(30, dtype=np.uint16).reshape(10, 3)
     spool.append(rows[:4])
@@ -97,7 +99,7 @@ def test_spool(tmp_path: Path) -> None:
     spool.close()
     assert (np.concatenate(list(spool.parts(4))) == rows).all()
     assert (spool.part(8, 100) == rows[8:]).all()
-    assert (spool.take(np.array([9, 0, 9])) == rows[[9, 0, 9]]).all()
+    assert (spool.take(np.array([9, 0, 5, 9])) == rows[[9, 0, 5, 9]]).all()
     assert spool.take(np.array([], dtype=np.int64)).shape == (0, 3)
 
 
