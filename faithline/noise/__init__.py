@@ -5,5 +5,5 @@ irrelevant share per set and split, near-duplicate, empty and truncated document
 encoding and language faults, strings that look personal, leakage between training and evaluation data. `table` and
 `plots` show it. `controlled` adds distractors or drops documents until a question has a wanted irrelevant share.
 
-Memory per document is a few dozen bytes (`document_index`); everything larger waits in scratch files (`spool`).
+Memory per document is a few dozen bytes (`tables.document_index`); everything larger waits in scratch files (`spool`).
 """
