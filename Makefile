@@ -14,7 +14,8 @@ TORCH := $(if $(WHEELS),--find-links $(WHEELS),--torch-backend cpu)
 PYTEST ?= -n 2 --dist worksteal
 
 # No model hub, no telemetry, no look-ups: every run below works offline once packages are installed.
-export HF_HUB_OFFLINE := 1
+HF_HUB_OFFLINE ?= 1
+export HF_HUB_OFFLINE
 export DVC_NO_ANALYTICS := 1
 export GX_ANALYTICS_ENABLED := false
 export TOKENIZERS_PARALLELISM := false
