@@ -11,7 +11,7 @@ BIN := .venv/bin
 # The CPU build of torch: from a local folder of wheels if pip is told of one that has it, else from PyTorch's CPU index.
 WHEELS := $(firstword $(foreach d,$(PIP_FIND_LINKS),$(if $(wildcard $(d)/torch-*),$(d))))
 TORCH := $(if $(WHEELS),--find-links $(WHEELS),--torch-backend cpu)
-PYTEST ?= -n 2 --dist worksteal
+PYTEST ?= -n 2 --dist loadfile
 
 # No model hub, no telemetry, no look-ups: every run below works offline once packages are installed.
 HF_HUB_OFFLINE ?= 1
