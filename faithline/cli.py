@@ -72,7 +72,7 @@ def _params_apply(arguments: argparse.Namespace) -> None:
 def _data_lock(arguments: argparse.Namespace) -> None:
     from faithline.data.lock_command import lock_sources
     from faithline.data.remote import LOCK_FILE, Locked
-    from faithline.pipeline.disk import cache_folder
+    from faithline.pipeline.machine import cache_folder
 
     def report(uri: str, found: Locked, before: Locked | None) -> None:
         state = "new" if before is None else "unchanged" if before == found else "CHANGED"

@@ -8,20 +8,18 @@ from pathlib import Path
 from components.fetch_models.params import Params
 from faithline.pipeline.stage import StageContext, main
 
-TRUE = frozenset({"1", "ON", "YES", "TRUE"})
-"""What the hub's client takes as yes."""
-
 
 def run(ctx: StageContext[Params]) -> dict[str, float | int | str]:
     """Fetch each model into its output folder."""
     from faithline.models.resolve import fetch
-    from faithline.models.site import Site, cache_folder
+    from faithline.models.site import Site
+    from faithline.pipeline.machine import cache_folder, hub_offline
 
     backbone, embedder = ctx.out("models/backbone"), ctx.out("models/embedder")
     site = Site(
         root=backbone.parents[1],  # outputs are named relative to the project
         cache=cache_folder(os.environ, Path.home()),
-        offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in TRUE,
+        offline=hub_offline(os.environ),
         log=ctx.log,
         progress=ctx.progress,
     )

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from components.prepare_data.params import Params
-from faithline.pipeline.disk import cache_folder
+from faithline.pipeline.machine import cache_folder
 from faithline.pipeline.records import write_json
 from faithline.pipeline.stage import StageContext, main
 

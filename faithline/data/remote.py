@@ -20,8 +20,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from faithline.pipeline.disk import require_space
 from faithline.pipeline.errors import ConfigError, DataInvalid, EnvironmentMismatch, PipelineError, Preempted
+from faithline.pipeline.machine import hub_offline, require_space
 from faithline.pipeline.records import file_digest, write_json
 
 __all__ = ["LOCK_FILE", "Locked", "fetch", "is_remote", "measure", "read_lock", "write_lock"]
@@ -173,7 +173,7 @@ def _require_pinned(uri: str) -> None:
             where=uri,
             next_step="write hf://datasets/OWNER/NAME@<40 hex digits>/path",
         )
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+    if hub_offline(os.environ):
         raise EnvironmentMismatch(
             "the hub must not be contacted: HF_HUB_OFFLINE is set",
             where=uri,

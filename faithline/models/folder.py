@@ -18,8 +18,9 @@ from typing import IO
 
 import msgspec
 
-from faithline.models.site import MIB, Site, require_space
+from faithline.models.site import Site
 from faithline.pipeline.errors import EnvironmentMismatch
+from faithline.pipeline.machine import MIB, require_space
 from faithline.pipeline.progress import Progress
 from faithline.pipeline.records import RECORD
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from faithline.models.folder import SINGLE
 from faithline.models.gguf_tokenizer import special_ids, write_tokenizer
-from faithline.models.site import require_space
 from faithline.models.spec import Dtype
 from faithline.pipeline.errors import EnvironmentMismatch
+from faithline.pipeline.machine import require_space
 from faithline.pipeline.records import write_json
 
 if TYPE_CHECKING:

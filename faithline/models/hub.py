@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from faithline.models.folder import copy_folder, is_weights, listing, select
-from faithline.models.site import MIB, Site, require_space
+from faithline.models.site import Site
 from faithline.models.spec import HubSource
 from faithline.pipeline.errors import ConfigError, EnvironmentMismatch, PipelineError, Preempted
+from faithline.pipeline.machine import MIB, require_space
 from faithline.pipeline.progress import Progress
 
 

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faithline.models.folder import wrong_digest
-from faithline.models.site import MIB, Site, require_space
+from faithline.models.site import Site
 from faithline.models.spec import PackageSource
 from faithline.pipeline.errors import EnvironmentMismatch, PipelineError, Preempted
+from faithline.pipeline.machine import MIB, require_space
 from faithline.pipeline.progress import Progress
 from faithline.pipeline.records import file_digest
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from faithline.models.folder import select, write_checked
-from faithline.models.site import MIB, Site, require_space
+from faithline.models.site import Site
 from faithline.pipeline.errors import EnvironmentMismatch
+from faithline.pipeline.machine import MIB, require_space
 
 
 def extract_folder(wheel: Path, member: str, out: Path, site: Site) -> None:

@@ -72,9 +72,13 @@ def convert(raw: Mapping[str, object], params_type: type[P], path: Path) -> P:
 
 
 def _unknown(key: str, where: str, known: list[str], path: Path) -> ConfigError:
+    return ConfigError(f"unknown key `{key}`", where=f"{path}: {where or 'top level'}", next_step=nearest(key, known))
+
+
+def nearest(key: str, known: list[str]) -> str:
+    """Word the advice for an unknown key: the known one it resembles, else all of them."""
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(known)}"
-    return ConfigError(f"unknown key `{key}`", where=f"{path}: {where or 'top level'}", next_step=hint)
+    return f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(known)}"
 
 
 def _unknown_keys(raw: object, kind: Any, where: str) -> Iterator[tuple[str, str, list[str]]]:

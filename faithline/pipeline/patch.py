@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import os
@@ -18,7 +17,7 @@ from ruamel.yaml.representer import RoundTripRepresenter
 
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE, Graph, Stage, load_graph
-from faithline.pipeline.params import check_top_level, convert, load_params
+from faithline.pipeline.params import check_top_level, convert, load_params, nearest
 from faithline.pipeline.yaml import read_mapping
 
 Change = tuple[str, object, object]
@@ -86,12 +85,8 @@ def _merge(target: Any, patch: Mapping[str, Any], where: str, changes: list[Chan
     for key, value in patch.items():
         place = f"{where}.{key}" if where else str(key)
         if key not in target:
-            near = difflib.get_close_matches(str(key), [str(k) for k in target], n=1, cutoff=0.5)
-            raise ConfigError(
-                f"unknown key `{place}`",
-                where=str(source),
-                next_step=f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(map(str, target))}",
-            )
+            advice = nearest(str(key), [str(known) for known in target])
+            raise ConfigError(f"unknown key `{place}`", where=str(source), next_step=advice)
         if isinstance(value, Mapping) and isinstance(target[key], Mapping):
             _merge(target[key], value, place, changes, source)
         elif target[key] != value:

@@ -12,9 +12,10 @@ import pytest
 
 from faithline.models.folder import listing
 from faithline.models.resolve import fetch
-from faithline.models.site import Site, cache_folder
+from faithline.models.site import Site
 from faithline.models.spec import HubSource, ModelSpec, PackageSource, PathSource, Source
 from faithline.pipeline.errors import ConfigError, EnvironmentMismatch
+from faithline.pipeline.machine import cache_folder
 from faithline.pipeline.records import file_digest
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Disk space and the user cache."""
+"""What a stage may ask of the machine it runs on: the user cache, disk space, whether the hub may be contacted."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def cache_folder(environment: Mapping[str, str], home: Path) -> Path:
     """Return `$XDG_CACHE_HOME/faithline`, or `~/.cache/faithline`; a relative setting is ignored, as XDG demands."""
     base = Path(environment.get("XDG_CACHE_HOME", ""))
     return (base if base.is_absolute() else home / ".cache") / "faithline"
+
+
+def hub_offline(environment: Mapping[str, str]) -> bool:
+    """Whether `HF_HUB_OFFLINE` forbids contacting the hub, read as the hub's own client reads it."""
+    return environment.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def require_space(folder: Path, needed_bytes: int, what: str) -> None:
