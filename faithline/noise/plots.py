@@ -1,32 +1,19 @@
-"""The statistics as figures: SVG whose colours and font come from the page, the same bytes for the same numbers.
-
-Matplotlib draws with placeholder colours, which become the page's CSS variables, so one figure serves light and dark
-mode; ids come from a fixed salt, the date is left out, text stays text and is never read as a formula.
-"""
+"""The statistics as figures, drawn to stand on the report page; texts from data are never read as formulas."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import matplotlib as mpl
-from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from faithline.drawing import FIRST, LINE, SECOND, new_figure, short_name, to_svg
 from faithline.noise.lengths import ALL
 from faithline.noise.table import shares, value_at
 
 __all__ = ["figures"]
 
-_COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
-_COLOURS |= {"#040404": "var(--first)", "#050505": "var(--second)"}
-_INK, _MUTED, _LINE, _FIRST, _SECOND = _COLOURS
-_WIDTH_IN = 5.6
-_NAME_CHARACTERS = 22
 _TABLES = ("questions", "responses", "judgements")
 
 Report = Mapping[str, object]
@@ -63,21 +50,21 @@ def figures(report: Report) -> dict[str, str]:
 
 
 def _lengths(spreads: Sequence[_Spread]) -> str:
-    with _figure(0.42 * len(spreads) + 0.9) as (figure, axes):
+    with new_figure(0.42 * len(spreads) + 0.9) as (figure, axes):
         _draw(axes, spreads, 1)
         axes.set_xscale("symlog", linthresh=10)
         axes.set_xlim(left=0)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlabel("words of documents per query; dot = average")
-        return _svg(figure, "noise-lengths")
+        return to_svg(figure, "noise-lengths")
 
 
 def _irrelevant(spreads: Sequence[_Spread]) -> str:
-    with _figure(0.42 * len(spreads) + 0.9) as (figure, axes):
+    with new_figure(0.42 * len(spreads) + 0.9) as (figure, axes):
         _draw(axes, spreads, 100)
         axes.set_xlim(-2, 102)
         axes.set_xlabel("irrelevant documents of a query, percent; dot = average")
-        return _svg(figure, "noise-irrelevant")
+        return to_svg(figure, "noise-irrelevant")
 
 
 def _draw(axes: Axes, spreads: Sequence[_Spread], scale: float) -> None:
@@ -85,30 +72,32 @@ def _draw(axes: Axes, spreads: Sequence[_Spread], scale: float) -> None:
     for y, spread in enumerate(spreads):
         marks = [scale * value for value in spread.quantiles]
         for depth in range(len(marks) // 2):
-            axes.hlines(y, marks[depth], marks[-1 - depth], _FIRST, lw=2 + 5 * depth)
-        axes.plot(scale * spread.average, y, "o", color=_SECOND, ms=6)
-    axes.set_yticks(range(len(spreads)), [_short(spread.name) for spread in spreads], parse_math=False)
+            axes.hlines(y, marks[depth], marks[-1 - depth], FIRST, lw=2 + 5 * depth)
+        axes.plot(scale * spread.average, y, "o", color=SECOND, ms=6)
+    axes.set_yticks(range(len(spreads)), [short_name(spread.name) for spread in spreads], parse_math=False)
     axes.set_ylim(len(spreads) - 0.5, -0.5)
-    axes.grid(axis="x", color=_LINE, lw=0.6)
+    axes.grid(axis="x", color=LINE, lw=0.6)
 
 
 def _matrix(report: Report) -> str:
     """Draw a grid of dots, findings by sets; the area of a dot goes with the square root of the share."""
     names, every = shares(report)
     findings = [(label, row) for label, row in every if any(row)]
-    with _figure(0.27 * len(findings) + 1.3) as (figure, axes):
+    with new_figure(0.27 * len(findings) + 1.3) as (figure, axes):
         for y, (_, row) in enumerate(findings):
             for x, share in enumerate(row):
                 if share is None:
-                    axes.plot(x, y, "_", color=_LINE, ms=6)
+                    axes.plot(x, y, "_", color=LINE, ms=6)
                 elif share > 0:
-                    axes.plot(x, y, "o", color=_SECOND, mew=0, ms=15 * share**0.25)
+                    axes.plot(x, y, "o", color=SECOND, mew=0, ms=15 * share**0.25)
         axes.set_yticks(range(len(findings)), [label for label, _ in findings], parse_math=False)
         axes.set_ylim(len(findings) - 0.5, -0.5)
-        axes.set_xticks(range(len(names)), [_short(name) for name in names], rotation=35, ha="right", parse_math=False)
+        axes.set_xticks(
+            range(len(names)), [short_name(name) for name in names], rotation=35, ha="right", parse_math=False
+        )
         axes.set_xlim(-0.5, len(names) - 0.5)
-        axes.grid(axis="y", color=_LINE, lw=0.6)
-        return _svg(figure, "noise-findings")
+        axes.grid(axis="y", color=LINE, lw=0.6)
+        return to_svg(figure, "noise-findings")
 
 
 def _spreads(report: Report, path: tuple[str, ...]) -> list[_Spread]:
@@ -121,32 +110,3 @@ def _spreads(report: Report, path: tuple[str, ...]) -> list[_Spread]:
                 marks = sorted(float(value) for key, value in summary.items() if re.fullmatch(r"q[\d.]+", key))
                 found.append(_Spread(name, float(summary["avg"]), marks))
     return found
-
-
-@contextmanager
-def _figure(height_in: float) -> Iterator[tuple[Figure, Axes]]:
-    with style.context("default"), mpl.rc_context({"svg.fonttype": "none", "font.size": 10}):
-        figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
-        axes = figure.subplots()
-        axes.set_axisbelow(True)
-        axes.spines[:].set_visible(False)
-        axes.spines["bottom"].set(visible=True, color=_LINE)
-        axes.tick_params(color=_LINE, labelcolor=_INK, length=0)
-        axes.xaxis.label.set_color(_MUTED)
-        yield figure, axes
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"
-
-
-def _svg(figure: Figure, name: str) -> str:
-    text = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": name}):
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    svg = re.sub(r"<metadata>.*?</metadata>", "", text.getvalue()[text.getvalue().index("<svg") :], flags=re.DOTALL)
-    for placeholder, variable in _COLOURS.items():
-        svg = svg.replace(placeholder, variable)
-    # Several figures share the page's id space.
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    return re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"|(<svg [^>]*?)height="[^"]*" ', r"\1\2", svg, count=1)
