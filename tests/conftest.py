@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from ruamel.yaml import YAML
 
@@ -22,6 +23,9 @@ os.environ.update(
     OMP_NUM_THREADS="1",  # two workers share two cores
     OMP_WAIT_POLICY="PASSIVE",
 )
+# Hypothesis fails an example that takes 200 ms of wall time: on a busy machine that says nothing about the code.
+hypothesis.settings.register_profile("faithline", deadline=None)
+hypothesis.settings.load_profile("faithline")
 
 
 @pytest.fixture(scope="session")

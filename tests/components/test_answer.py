@@ -116,7 +116,7 @@ def test_the_length_limit_drops_the_least_similar_whatever_the_order(chat: Chat)
 QUESTION_KEYS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30)), min_size=1, max_size=25, unique=True)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(keys=QUESTION_KEYS, limit=st.integers(1, 6), seed=st.integers(0, 3))
 def test_a_limit_draws_per_set_and_grows(
     tmp_path_factory: pytest.TempPathFactory, keys: list[tuple[str, int]], limit: int, seed: int

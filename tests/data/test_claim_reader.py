@@ -105,7 +105,7 @@ def test_broken_files_are_refused_in_either_mode(tmp_path: Path, content: bytes,
 cells = st.text(alphabet=st.sampled_from('ab ",\n\ré'), min_size=1, max_size=8).filter(lambda text: text.strip())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=5), st.integers(3, 30))
 def test_any_cell_survives_quoting_and_blocks(tmp_path: Path, rows: list[tuple[str, str, str]], block: int) -> None:
     text = io.StringIO()

@@ -22,7 +22,7 @@ values = st.recursive(
     max_leaves=8,
 )
 objects = st.dictionaries(texts, values, max_size=4)
-many = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def rows_of(path: Path, content: bytes, envelope: str | None = None) -> list[tuple[str, bytes]]:

@@ -86,7 +86,7 @@ def test_documents_look_up(prepared: Path) -> None:
         found.take(["s/a", "s/nix", "s/nux"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 30), max_size=6), st.integers(1, 4000))
 def test_row_groups_never_change_the_rows(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], full: int

@@ -59,7 +59,7 @@ def test_plain_contents_give_what_transformers_gives(any_chat: Chat) -> None:
     assert ids[: len(learned)] == learned
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_contents_never_become_control_tokens(any_chat: Chat, data: st.DataObject) -> None:
     turns = messages(data.draw(TEXT), [Passage("d", data.draw(TEXT), data.draw(TEXT))])
@@ -68,7 +68,7 @@ def test_contents_never_become_control_tokens(any_chat: Chat, data: st.DataObjec
     assert [number for number in ids if number in any_chat.control_ids] == [start, end, start, end, start]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=TEXT)
 def test_control_tokens_in_contents_stay_text(chat: Chat, text: str) -> None:
     assert chat.tokenizer.decode(chat.encode(text), clean_up_tokenization_spaces=False) == text
@@ -135,7 +135,7 @@ WORDS = st.text(st.sampled_from("abc<|> "), min_size=1, max_size=30).filter(str.
 BODIES = st.lists(WORDS, min_size=1, max_size=4).map(lambda parts: ". ".join(parts) + ".")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(bodies=st.lists(BODIES, max_size=5), limit=st.integers(60, 400), question=WORDS)
 def test_only_evidence_is_cut_and_as_little_as_needed(
     any_chat: Chat, bodies: list[str], limit: int, question: str

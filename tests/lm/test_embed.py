@@ -70,7 +70,7 @@ def test_vectors_equal_those_of_texts_alone(folder: Path, tokens_per_batch: int,
     assert embedded.truncated == 1
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     texts=st.lists(st.text("abc 12", max_size=50), min_size=1, max_size=12), budget=st.integers(1, 300), data=st.data()
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faithline.data.schema import QUESTIONS
@@ -122,7 +122,6 @@ questions_strategy = st.lists(
 ).map(lambda pairs: [(f"q{n}", [(at, at < gold) for at in range(gold + rest)]) for n, (gold, rest) in enumerate(pairs)])
 
 
-@settings(deadline=None)
 @given(
     questions_strategy,
     st.floats(0, 1),
@@ -154,7 +153,6 @@ def test_reached_means_reached_and_only_the_infeasible_is_not(
     assert (tally.reached, tally.not_reached) == (reached, len(rows) - reached)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 2**64))
 def test_more_draws_extend_fewer_and_stronger_targets_drop_more(few: int, more: int, seed: int) -> None:
     few, more = sorted((few, more))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faithline.noise import near_duplicates
@@ -99,7 +99,6 @@ def brute(rows: list[tuple[int, int, set[int]]]) -> list[int]:
     return met
 
 
-@settings(deadline=None)
 @given(items)
 def test_shared_keys_are_those_of_all_pairs(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, set[int]]]

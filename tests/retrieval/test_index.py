@@ -73,7 +73,7 @@ def test_search_by_hand_with_a_tie() -> None:
         opened(VECTORS).search(["x"], 0)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     documents=st.integers(1, 40), queries=st.integers(1, 5), k=st.integers(1, 12), chunk=st.integers(1, 15),
     distinct=st.integers(1, 6), seed=st.integers(0, 99),

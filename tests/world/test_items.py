@@ -29,7 +29,7 @@ def show(item: Item) -> tuple[str, ...]:
 
 
 @given(seed=st.integers(0, 2**40), per_cluster=st.integers(1, 20), few=st.integers(0, 30), more=st.integers(0, 20))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_items_do_not_depend_on_their_number(
     make_world: Callable[..., World], seed: int, per_cluster: int, few: int, more: int
 ) -> None:

@@ -109,7 +109,7 @@ NASTY = [
 ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     question=st.sampled_from(NASTY),
     answer=st.sampled_from([*NASTY, None]),

@@ -31,7 +31,7 @@ def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_loss_and_gradients_equal_the_plain_model(tiny_backbone: Path, data: st.DataObject, rows_of: Any) -> None:
     base = AutoModelForCausalLM.from_pretrained(tiny_backbone)
