@@ -57,7 +57,7 @@ def make_project(tmp_path: Path) -> Callable[..., Path]:
             params = merge(params, yaml.load((ROOT / "conf" / "tiny.yaml").read_text(encoding="utf-8")))
         folder = tmp_path / name
         folder.mkdir()
-        for file in ("dvc.yaml", "sources.lock.json"):
+        for file in ("dvc.yaml", "sources.lock.json", "data_snapshot.json"):
             (folder / file).write_bytes((ROOT / file).read_bytes())
         with (folder / "params.yaml").open("w", encoding="utf-8") as file:
             YAML().dump(merge(params, patch or {}), file)

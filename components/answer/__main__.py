@@ -5,6 +5,7 @@ Writes data/answers/answers.parquet and metrics/answer.json.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 from components.answer.params import Params
@@ -17,7 +18,7 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int]:
     import transformers
 
     from components.answer.answer import Models, answer_questions, check_window
-    from components.answer.questions import read_questions
+    from components.answer.questions import read_questions, with_noise
     from faithline.data import prepared
     from faithline.lm import backbone
     from faithline.lm.chat import Chat
@@ -25,7 +26,9 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int]:
 
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     settings, data = ctx.params.answer, ctx.dep("data/prepared")
-    questions = read_questions(data, settings, ctx.seed)
+    questions, noise = with_noise(read_questions(data, settings, ctx.seed), data, ctx.params.controlled_noise)
+    if noise is not None:
+        ctx.log.info("controlled noise", **dataclasses.asdict(noise))
     documents = prepared.documents(data)
     index = load_index(
         ctx.dep("data/index"), ctx.dep("models/embedder"), device=settings.device, documents=list(documents)
@@ -53,6 +56,8 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int]:
         )
     seconds = time.monotonic() - started
     ctx.log.info("speed", seconds=round(seconds, 1), questions_per_s=round(questions.num_rows / seconds, 2))
+    if noise is not None:
+        metrics |= {f"noise_{name}": count for name, count in dataclasses.asdict(noise).items()}
     write_json(ctx.out("metrics/answer.json"), metrics)
     return metrics
 

@@ -35,6 +35,7 @@ SCHEMA = pa.schema(
     [
         pa.field("question_id", pa.string(), nullable=False),
         pa.field("set", pa.string(), nullable=False),
+        pa.field("answerable", pa.bool_(), nullable=False),
         pa.field("prediction", pa.string(), nullable=False),
         pa.field("outcome", pa.string(), nullable=False),
         pa.field("context", pa.list_(pa.field("element", pa.string(), nullable=False)), nullable=False),
@@ -43,7 +44,8 @@ SCHEMA = pa.schema(
         pa.field("completion", pa.string(), nullable=False),
     ]
 )
-"""answers.parquet: `prediction` is empty unless `outcome` is `ok`; `context` holds document ids in the order shown."""
+"""answers.parquet: `answerable` tells whether the documents that were given hold the answer; `prediction` is empty
+unless `outcome` is `ok`; `context` holds document ids in the order shown."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ def _rows(chunk: pa.Table, shown: Sequence[Prompt], completions: Sequence[Comple
     columns = {
         "question_id": chunk.column("question_id"),
         "set": chunk.column("set"),
+        "answerable": chunk.column("answerable"),
         "prediction": [each.answer for each in parsed],
         "outcome": [each.outcome.value for each in parsed],
         "context": [prompt.context for prompt in shown],

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from faithline.noise.settings import ControlledNoise
+
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -44,3 +46,4 @@ class Params(msgspec.Struct, frozen=True, kw_only=True):
 
     seed: int
     answer: Answer
+    controlled_noise: ControlledNoise

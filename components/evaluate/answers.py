@@ -1,8 +1,8 @@
 """Reading the answers of a run: the file is checked before anything is scored.
 
-One row per question: question_id, prediction, outcome, completion (the model's own text) and context (ids of the
-documents shown, in order). A missing column, a null, a question answered twice or an outcome nobody knows is an error,
-never a zero score.
+One row per question: question_id, answerable (from the documents it was given), prediction, outcome, completion (the
+model's own text) and context (ids of the documents shown, in order). A missing column, a null, a question answered
+twice or an outcome nobody knows is an error, never a zero score.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ Outcome = Literal["ok", "abstained", "malformed", "empty"]
 
 _COLUMNS = {
     "question_id": pa.string(),
+    "answerable": pa.bool_(),
     "prediction": pa.string(),
     "outcome": pa.string(),
     "completion": pa.string(),
@@ -38,7 +39,7 @@ def read_answers(path: Path) -> pa.Table:
         path: `answers.parquet`; further columns are ignored.
 
     Returns:
-        Columns question_id, prediction, outcome, completion, context.
+        Columns question_id, answerable, prediction, outcome, completion, context.
 
     Raises:
         DataInvalid: If the file is missing, corrupt, empty, or breaks a rule above.

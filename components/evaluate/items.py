@@ -2,7 +2,8 @@
 
 An answerable question is scored against its gold answers; without gold answers its scores are null. Only the outcome
 `ok` carries an answer: anything else scores 0, whatever text stands in `prediction`. An unanswerable question has one
-right answer, to abstain: 1 for that and 0 for anything else (SQuAD 2.0's rule).
+right answer, to abstain: 1 for that and 0 for anything else (SQuAD 2.0's rule). Whether a question is answerable says
+the stage that asked it, for it may have been given fewer documents than the set has.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ __all__ = ["SCORES", "join", "score_items"]
 SCORES = ("em_official", "f1_official", "em_strict", "f1_strict", "accuracy", "recall")
 """Score columns of the items table; accuracy and recall follow the headline normalisation."""
 
-_FROM_QUESTIONS = ["set", "split", "question", "question_type", "hops", "answerable", "answers"]
+_FROM_QUESTIONS = ["set", "split", "question", "question_type", "hops", "answers"]
+_FROM_ANSWERS = ["answerable", "prediction", "outcome", "completion", "context"]
 
 
 def join(answers: pa.Table, questions: pa.Table) -> tuple[pa.Table, dict[str, int]]:
@@ -53,7 +55,7 @@ def join(answers: pa.Table, questions: pa.Table) -> tuple[pa.Table, dict[str, in
     _check_golds(asked)
     columns = {name: asked[name] for name in ["question_id", *_FROM_QUESTIONS]}
     supporting = _supporting(asked["documents"].combine_chunks(), asked["supporting"].combine_chunks())
-    said = {name: answers[name] for name in ("prediction", "outcome", "completion", "context")}
+    said = {name: answers[name] for name in _FROM_ANSWERS}
     joined = pa.table({**columns, "supporting_documents": supporting, **said})
     return joined, _unanswered(asked, questions)
 

@@ -20,7 +20,7 @@ from faithline.pipeline.records import write_json
 from faithline.pipeline.stage import StageContext, main
 
 if TYPE_CHECKING:
-    from components.prepare_data.sources import RawSource
+    from faithline.data.raw_source import RawSource
 
 
 def run(ctx: StageContext[Params]) -> dict[str, float | int]:

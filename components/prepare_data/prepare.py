@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.prepare_data.params import PrepareData
-from components.prepare_data.sources import RawSource
 from components.prepare_data.statistics import SetCounts
-from components.prepare_data.streams import table_stream
+from faithline.data.raw_source import RawSource
 from faithline.data.readers.json_rows import OnBytes
 from faithline.data.readers.ledger import RowLedger
 from faithline.data.schema import SPLITS
 from faithline.data.splits import Splitter
+from faithline.data.table_stream import table_stream
 from faithline.data.tables import PreparedWriter
 from faithline.pipeline.errors import DataInvalid, PipelineError
 from faithline.pipeline.records import file_digest, write_json

@@ -21,6 +21,8 @@ from components.report.sources import METRICS, RECORDS, Record, Sources
 from faithline.data.prepared import Documents
 from faithline.metrics.slices import Estimate, Evaluation, Slice
 from faithline.metrics.table import HEADLINE, POOLED
+from faithline.noise.plots import figures
+from faithline.noise.table import findings_table, lengths_table
 
 __all__ = ["render"]
 
@@ -90,6 +92,9 @@ def render(sources: Sources, documents: Documents, settings: Report) -> str:
         ),
         data=sources.data,
         shares=_shares(sources),
+        noise=_noise(sources.noise),
+        gates=sources.gates,
+        drift=sources.drift,
         share_titles=_SHARES,
         outputs=_outputs(sources.records),
         versions=_versions(sources.records),
@@ -131,6 +136,15 @@ def _shares(sources: Sources) -> dict[str, dict[str, object]]:
         name: {share: flat[f"{name}_{share}"] for share in _SHARES if f"{name}_{share}" in flat}
         for name in sources.data or {}
     }
+
+
+def _noise(report: Mapping[str, object] | None) -> dict[str, list[Markup]] | None:
+    """Tables and figures of the noise statistics; every text in them is escaped where they are made."""
+    if report is None:
+        return None
+    tables = [lengths_table(report).html(), findings_table(report).html()]
+    drawn = figures(report).values()
+    return {"tables": [Markup(text) for text in tables], "figures": [Markup(text) for text in drawn]}  # noqa: S704
 
 
 def _outputs(records: Mapping[str, Record | None]) -> list[Output]:

@@ -34,8 +34,10 @@ RECORDS = {
 """Stage → its output folders, each with a record.json."""
 
 METRICS = tuple(
-    f"metrics/{stage}.json" for stage in ("prepare_data", "warm_start", "build_index", "answer", "evaluate")
+    f"metrics/{stage}.json"
+    for stage in ("prepare_data", "check_data", "warm_start", "build_index", "answer", "evaluate")
 )
+_NOISE, _GATES, _DRIFT = (f"reports/{name}.json" for name in ("noise", "gates", "drift"))
 _CURVE = "plots/warm_start.csv"
 _ITEMS = (
     *("question_id", "set", "split", "question", "question_type", "hops", "answerable", "answers"),
@@ -69,6 +71,27 @@ class DataSource(msgspec.Struct, frozen=True):
     sha256: dict[str, str]
 
 
+class Suite(msgspec.Struct, frozen=True):
+    """The part of a gate's result that the page shows; see `faithline.gates.outcome`."""
+
+    declared: int
+    held: int
+    passed: bool
+
+
+class Gates(msgspec.Struct, frozen=True):
+    """The gates of the data."""
+
+    suites: dict[str, Suite]
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """How the data differ from those accepted last; see `faithline.gates.drift`."""
+
+    drifted: bool
+    reasons: list[str]
+
+
 @dataclass(frozen=True)
 class Sources:
     """Everything the page shows."""
@@ -82,6 +105,10 @@ class Sources:
     """Metrics file → its content."""
     data: dict[str, DataSource] | None
     """Set → what it was read from."""
+    noise: dict[str, object] | None
+    """The noise statistics."""
+    gates: Gates | None
+    drift: Drift | None
     curve: Curve | None
     """The warm start's training curve."""
     absent: tuple[str, ...]
@@ -117,6 +144,9 @@ def read(dep: Callable[[str], Path]) -> Sources:
         },
         metrics={path: optional(path, lambda place: _json(place, dict[str, object])) for path in METRICS},
         data=optional("data/prepared/sources.json", lambda place: _json(place, dict[str, DataSource])),
+        noise=optional(_NOISE, lambda place: _json(place, dict[str, object])),
+        gates=optional(_GATES, lambda place: _json(place, Gates)),
+        drift=optional(_DRIFT, lambda place: _json(place, Drift)),
         curve=optional(_CURVE, _curve),
         absent=tuple(absent),
     )

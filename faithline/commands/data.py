@@ -20,6 +20,8 @@ def add(commands: Commands) -> None:
     actions = data.add_subparsers(required=True, metavar="ACTION")
     lock = actions.add_parser("lock", help="fetch every remote source of params.yaml and write sources.lock.json")
     lock.set_defaults(command=_lock)
+    accept = actions.add_parser("accept", help="take data/prepared as the data that later runs are compared with")
+    accept.set_defaults(command=_accept)
 
 
 def _lock(arguments: argparse.Namespace) -> None:
@@ -33,3 +35,12 @@ def _lock(arguments: argparse.Namespace) -> None:
 
     files = lock_sources(arguments.root, cache_folder(os.environ, Path.home()), report)
     print(f"{LOCK_FILE}: {files} remote files" if files else f"params.yaml names no remote source; {LOCK_FILE} is kept")
+
+
+def _accept(arguments: argparse.Namespace) -> None:
+    from faithline.gates.gate import SNAPSHOT, accept_data, load_gates
+
+    drift = accept_data(arguments.root / "data/prepared", load_gates(arguments.root), arguments.root / SNAPSHOT)
+    for reason in drift.reasons:
+        print(f"  {reason}")
+    print(f"{SNAPSHOT}: the data at hand are accepted; commit it" if drift.changed else f"{SNAPSHOT}: nothing changed")

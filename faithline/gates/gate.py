@@ -1,14 +1,15 @@
 """Running the gates: measure, judge, compare with the accepted snapshot.
 
-Two rounds: first the layout, for nothing can be measured on a table that lacks a column; then, if that holds, values
-and sets. Whatever the verdict, Data Docs and outcome are there to be written down before `require_passed` stops the
-run: a gate that fails without saying why is of no use.
+Three rounds: first the layout, for nothing can be measured on a table that lacks a column; then, if it holds, the
+values, that none is null where it must not be, and every set; a set's noise is measured only if the values hold.
+Whatever the verdict, Data Docs and outcome are there to be written down before `require_passed` stops the run: a gate
+that fails without saying why is of no use.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +19,19 @@ from faithline.gates.checks import Suite, layout_checks, set_checks, values_chec
 from faithline.gates.docs import finish
 from faithline.gates.drift import Drift, compare
 from faithline.gates.limits import Gates, check_names, limits_of
-from faithline.gates.noise_figures import NoiseFigures, with_noise
+from faithline.gates.noise_figures import FROM_NOISE, NoiseFigures, with_noise
 from faithline.gates.outcome import Outcome
 from faithline.gates.profile import Declared, TablesProfile, layout, measure
 from faithline.gates.snapshot import Snapshot, read_snapshot, take_snapshot, write_snapshot
 from faithline.pipeline.errors import DataInvalid
+from faithline.pipeline.graph import PARAMS_FILE
+from faithline.pipeline.params import convert
+from faithline.pipeline.yaml import read_mapping
 
-__all__ = ["LAYOUT", "VALUES", "GateResult", "accept_data", "check_data", "declared_in"]
+__all__ = ["LAYOUT", "SNAPSHOT", "VALUES", "GateResult", "accept_data", "check_data", "declared_in", "load_gates"]
+
+SNAPSHOT = "data_snapshot.json"
+"""The accepted snapshot, in the project folder."""
 
 LAYOUT = "_layout"
 VALUES = "_values"
@@ -39,6 +46,23 @@ class GateResult:
     snapshot: Snapshot | None
     """Of the data at hand; None if their layout is broken."""
     drift: Drift | None
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of params.yaml that says what passes."""
+
+    gates: Gates
+
+
+def load_gates(root: Path) -> Gates:
+    """Read the section `gates` of `root/params.yaml`.
+
+    Raises:
+        ConfigError: If the file or the section is missing or wrong.
+    """
+    path = root / PARAMS_FILE
+    sections = read_mapping(path)
+    return convert({key: value for key, value in sections.items() if key == "gates"}, _Section, path).gates
 
 
 class _Source(msgspec.Struct):
@@ -69,7 +93,7 @@ def check_data(
     prepared: Path,
     *,
     declared: Declared,
-    noise: Mapping[str, NoiseFigures],
+    noise: Callable[[], Mapping[str, NoiseFigures]],
     gates: Gates,
     accepted: Path,
     docs: Path,
@@ -79,7 +103,7 @@ def check_data(
     Args:
         prepared: The folder `data/prepared`.
         declared: Set to table to the number of rows its reader kept; every other row is of an unknown set.
-        noise: Set to its noise figures.
+        noise: Measures set to noise figures; called only if layout and values hold.
         gates: Section `gates` of `params.yaml`.
         accepted: The accepted snapshot.
         docs: Where Data Docs go; replaced if there.
@@ -101,7 +125,9 @@ def check_data(
     if Outcome(suites=outcomes).passed:
         buckets = gates.drift.vocabulary_buckets
         measured = measure(prepared, declared, buckets)
-        outcomes |= judge.evaluate(_suites(measured, declared, noise, gates))
+        outcomes |= judge.evaluate([Suite(VALUES, values_checks(), measured.values)])
+        figures = noise() if Outcome(suites=outcomes).passed else None
+        outcomes |= judge.evaluate(_suites(measured, declared, figures, gates))
         present = take_snapshot(measured.sets, buckets)
     judge.render()
     finish(docs, outcomes)
@@ -130,11 +156,15 @@ def accept_data(prepared: Path, gates: Gates, accepted: Path) -> Drift:
 
 
 def _suites(
-    measured: TablesProfile, declared: Declared, noise: Mapping[str, NoiseFigures], gates: Gates
+    measured: TablesProfile, declared: Declared, noise: Mapping[str, NoiseFigures] | None, gates: Gates
 ) -> list[Suite]:
     unknown = NoiseFigures(near_duplicates=None, leaked_exact=None, leaked_ngram=None)
-    suites = [Suite(VALUES, values_checks(), measured.values)]
+    suites = []
     for name, tables in declared.items():
-        profile = with_noise(measured.sets[name].profile, tables, noise.get(name, unknown))
-        suites.append(Suite(name, set_checks(limits_of(gates, name), tables), profile))
+        profile, limits = measured.sets[name].profile, limits_of(gates, name)
+        if noise is None:
+            limits = msgspec.structs.replace(limits, **dict.fromkeys(FROM_NOISE))
+        else:
+            profile = with_noise(profile, tables, noise.get(name, unknown))
+        suites.append(Suite(name, set_checks(limits, tables), profile))
     return suites

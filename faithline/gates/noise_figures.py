@@ -15,11 +15,21 @@ import msgspec
 from faithline.gates.tally import Measured, Profile
 from faithline.pipeline.errors import DataInvalid
 
-__all__ = ["LEAKED_EXACT", "LEAKED_NGRAM", "NEAR_DUPLICATES", "NoiseFigures", "read_figures", "with_noise"]
+__all__ = [
+    "FROM_NOISE",
+    "LEAKED_EXACT",
+    "LEAKED_NGRAM",
+    "NEAR_DUPLICATES",
+    "NoiseFigures",
+    "read_figures",
+    "with_noise",
+]
 
 NEAR_DUPLICATES = "share of near-duplicates"
 LEAKED_EXACT = "share leaked (exact)"
 LEAKED_NGRAM = "share leaked (n-gram)"
+FROM_NOISE = ("max_near_duplicates", "max_leaked_exact", "max_leaked_ngram")
+"""The limits that are held against these figures."""
 _LEAKING = {
     "questions": "questions.question",
     "claims": "claims.question",

@@ -205,7 +205,7 @@ def _batches(path: Path, table: str) -> Iterator[pa.Table]:
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     rebuild = "run `dvc repro prepare_data`"
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             yield file
     except FileNotFoundError:
         raise DataInvalid("prepared table not found", where=str(path), next_step=rebuild) from None

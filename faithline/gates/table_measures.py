@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from faithline.data.spans import matches
 from faithline.gates.row_digests import DocumentKeys, digests
 from faithline.gates.row_measures import (
     BLANK,
@@ -25,7 +26,6 @@ from faithline.gates.row_measures import (
     measure_splits,
     measure_words,
 )
-from faithline.gates.spans import matches
 from faithline.gates.tally import Tally
 
 __all__ = [

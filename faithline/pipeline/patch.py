@@ -17,7 +17,7 @@ from ruamel.yaml.representer import RoundTripRepresenter
 
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE, Graph, Stage, load_graph
-from faithline.pipeline.params import check_top_level, convert, load_params, nearest
+from faithline.pipeline.params import check_top_level, convert, load_params
 from faithline.pipeline.yaml import read_mapping
 
 Change = tuple[str, object, object]
@@ -70,7 +70,7 @@ def apply_patch(root: Path, patch_file: Path) -> list[Change]:
     read_mapping(path)  # reports a broken file in one line; the round-trip reader would print a traceback
     document = round_trip.load(path.read_text(encoding="utf-8"))
     changes: list[Change] = []
-    _merge(document, patch, "", changes, patch_file)
+    _merge(document, patch, "", changes)
     if changes:
         text = io.StringIO()
         round_trip.dump(document, text)
@@ -81,14 +81,15 @@ def apply_patch(root: Path, patch_file: Path) -> list[Change]:
     return changes
 
 
-def _merge(target: Any, patch: Mapping[str, Any], where: str, changes: list[Change], source: Path) -> None:
+def _merge(target: Any, patch: Mapping[str, Any], where: str, changes: list[Change]) -> None:
     for key, value in patch.items():
         place = f"{where}.{key}" if where else str(key)
         if key not in target:
-            advice = nearest(str(key), [str(known) for known in target])
-            raise ConfigError(f"unknown key `{place}`", where=str(source), next_step=advice)
-        if isinstance(value, Mapping) and isinstance(target[key], Mapping):
-            _merge(target[key], value, place, changes, source)
+            # New entries of a mapping by name (limits of one more set) are fine: the types tell, in `_check_text`.
+            changes.append((place, None, value))
+            target[key] = value
+        elif isinstance(value, Mapping) and isinstance(target[key], Mapping):
+            _merge(target[key], value, place, changes)
         elif target[key] != value:
             changes.append((place, _plain(target[key]), value))
             target[key] = value

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 import time
@@ -77,6 +78,13 @@ class StageContext(Generic[P]):
     def out(self, path: str) -> Path:
         """Return where to write a declared output; the wrapper moves it into place when the stage has succeeded."""
         return self._staging.place(path)
+
+    def log_folder(self) -> Path:
+        """Return an empty folder below `logs/` for what must survive a failure; it is no output, nothing reads it."""
+        folder = self._root / "logs" / self._stage.name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
 
     def progress(self, total: int, unit: str, label: str) -> AbstractContextManager[Progress]:
         """Report progress over `total` units."""

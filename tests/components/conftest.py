@@ -34,6 +34,7 @@ def answer(key: str, prediction: str, outcome: str = "ok", context: tuple[str, .
     return {
         "question_id": key,
         "set": name,
+        "answerable": key not in {"hop/q4", "hop/q5"},
         "prediction": prediction,
         "outcome": outcome,
         "completion": f"**{prediction}**" if outcome == "ok" else f"{outcome}: {MARKUP}",

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.prepare_data.params import Format, PrepareData
+from components.prepare_data.params import PrepareData
 from components.prepare_data.prepare import SourceReport, prepare
 from components.prepare_data.sources import local_sources
 from faithline.data.prepared import read_table
 from faithline.data.schema import TABLES
+from faithline.data.source_settings import Format
 from faithline.pipeline.errors import ConfigError
 
 PASSAGE = {"title": "T", "text": "A passage.", "is_supporting": True}

@@ -41,7 +41,7 @@ def run(settings: Callable[..., Gates], declared: Declared) -> Run:
         return check_data(
             prepared,
             declared=declared,
-            noise=dict.fromkeys(declared, clean),
+            noise=lambda: dict.fromkeys(declared, clean),
             gates=settings(**changes),
             accepted=accepted,
             docs=prepared / "docs",

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from components.prepare_data.raw_tables import FORMATS, raw_tables
+from faithline.data.raw_tables import raw_tables
+from faithline.data.source_settings import FORMATS
 from faithline.noise.command import noise_command
 from faithline.noise.settings import Noise
 

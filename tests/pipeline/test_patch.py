@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from faithline.pipeline.errors import ConfigError
+from faithline.pipeline.graph import load_graph
 from faithline.pipeline.patch import apply_patch, check_project
 
 ROOT = Path(__file__).resolve().parents[2]
+STAGES = list(load_graph(ROOT).stages)
 
 
 @pytest.fixture
@@ -18,6 +20,14 @@ def copy(tmp_path: Path) -> Path:
     for name in ("dvc.yaml", "params.yaml"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
+
+
+def test_an_entry_of_a_mapping_by_name_may_be_new(copy: Path) -> None:
+    apply_patch(copy, patch(copy, "gates: {sets: {popqa: {irrelevant_share: null}}}\n"))
+    assert "popqa" in (copy / "params.yaml").read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match="unknown key `irrelevant`") as error:
+        apply_patch(copy, patch(copy, "gates: {sets: {popqa: {irrelevant: null}}}\n"))
+    assert error.value.where == f"{copy / 'patch.yaml'}: gates.sets.popqa"
 
 
 def patch(folder: Path, text: str) -> Path:
@@ -67,7 +77,7 @@ def test_a_bad_patch_changes_nothing(copy: Path, text: str, message: str) -> Non
 @pytest.mark.parametrize("profile", sorted(p.name for p in (ROOT / "conf").glob("*.yaml")))
 def test_every_shipped_profile_applies(copy: Path, profile: str) -> None:
     apply_patch(copy, ROOT / "conf" / profile)
-    assert len(check_project(copy)) == 8
+    assert check_project(copy) == STAGES
 
 
 def test_the_command_reports_and_exits_40(copy: Path) -> None:
@@ -76,7 +86,7 @@ def test_the_command_reports_and_exits_40(copy: Path) -> None:
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     done = faithline("params", "check")
-    assert (done.returncode, done.stdout) == (0, "params.yaml: the settings of 8 stages are valid\n")
+    assert (done.returncode, done.stdout) == (0, f"params.yaml: the settings of {len(STAGES)} stages are valid\n")
     done = faithline("params", "apply", str(patch(copy, "sede: 1\n")))
     assert done.returncode == 40
     assert done.stderr.splitlines()[0] == "error: unknown key `sede`"

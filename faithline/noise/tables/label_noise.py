@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from faithline.gates.spans import matches
+from faithline.data.spans import matches
 from faithline.noise.findings import Json, finding
 
 __all__ = ["LabelNoise"]

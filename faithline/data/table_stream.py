@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from components.prepare_data.sources import RawSource
 from faithline.data.claim_table import claim_tables
 from faithline.data.corpus_table import corpus_tables
 from faithline.data.document_store import DocumentStore
 from faithline.data.judgement_table import judgement_tables
 from faithline.data.question_stream import question_stream, worker_count
+from faithline.data.raw_source import RawSource
 from faithline.data.readers import QUESTION_FORMATS, joined_format
 from faithline.data.readers.contextual_judge_bench import read_judgements
 from faithline.data.readers.corpus import read_corpus

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faithline.gates.spans import matches
+from faithline.data.spans import matches
 
 TEXTS = st.text(st.sampled_from("ab🌧é"), max_size=6)
 

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
-from components.prepare_data.params import Format, Shares, SourceSettings
-from components.prepare_data.sources import RawSource
-from components.prepare_data.streams import Tables, table_stream
+from faithline.data.raw_source import RawSource
 from faithline.data.readers.ledger import RowLedger
+from faithline.data.source_settings import FORMATS, Shares, SourceSettings
 from faithline.data.splits import Splitter
+from faithline.data.table_stream import Tables, table_stream
 from faithline.pipeline.errors import ConfigError
 
-__all__ = ["FORMATS", "raw_tables"]
+__all__ = ["raw_tables"]
 
-FORMATS: tuple[Format, ...] = get_args(Format)
 _ONE_SPLIT = Shares(train=0.0, validation=0.0, test=1.0)
 
 
