@@ -133,9 +133,9 @@ def _case(row: Mapping[str, Any], documents: prepared.Documents, settings: Examp
     answer = row["answers"][0] if row["answerable"] else None
     distractors = settings.distractors
     # A draw of its own, so that the share does not change what the other questions are shown.
-    if answer is not None and other and None not in roles.values():
-        if np.random.default_rng([key, 1]).random() < settings.withheld:
-            gold, distractors, answer = [], distractors + len(gold), None
+    withheld = np.random.default_rng([key, 1]).random() < settings.withheld
+    if withheld and answer is not None and other and None not in roles.values():
+        gold, distractors, answer = [], distractors + len(gold), None
     drawn = [other[place] for place in random.permutation(len(other))[:distractors]]
     order = random.permutation(len(gold) + len(drawn))
     pool: Sequence[Passage] = [*gold, *drawn]

@@ -24,11 +24,12 @@ from components.answer.__main__ import run
 from components.answer.answer import SCHEMA, Models, answer_questions, check_window
 from components.answer.contexts import prompts
 from components.answer.params import Answer, Params
-from components.answer.questions import read_questions
+from components.answer.questions import read_questions, with_noise
 from faithline.agents.answer import Passage, messages
 from faithline.data.prepared import Document
 from faithline.lm import backbone, embed
 from faithline.lm.chat import Chat
+from faithline.noise.settings import ControlledNoise
 from faithline.pipeline.errors import ConfigError, DataInvalid
 from faithline.pipeline.stage import execute
 from faithline.retrieval.index import Meta, corpus_digest, write_index
@@ -157,6 +158,39 @@ def test_no_questions_is_an_error(
         read_questions(tmp_path, settings_with(**changes), 0)
 
 
+def noise(**changes: Any) -> ControlledNoise:
+    section = {"seed": 1, "add_distractors": 0, "irrelevant_share": None, "raise_by": "add_distractors"}
+    return msgspec.convert(section | {"max_documents": 50} | changes, ControlledNoise)
+
+
+def test_controlled_noise_changes_documents_and_answerability_and_keeps_the_order(
+    tmp_path: Path, write_prepared: Callable[..., None]
+) -> None:
+    documents = [
+        {"document_id": f"{name}/d{n}", "set": name, "title": f"{name} {n}", "text": f"Text {name} {n}."}
+        for name in ("hop", "bio")
+        for n in range(1, 9)
+    ]
+    write_prepared(tmp_path, documents=documents)
+    questions = read_questions(tmp_path, settings_with(), 0)
+    assert with_noise(questions, tmp_path, noise()) == (questions, None)
+    more, tally = with_noise(questions, tmp_path, noise(add_distractors=2))
+    assert more["question_id"].to_pylist() == questions["question_id"].to_pylist()
+    for before, after in zip(questions.to_pylist(), more.to_pylist(), strict=True):
+        added = set(after["documents"]) - set(before["documents"])
+        assert len(added) == 2
+        assert all(key.startswith(before["set"] + "/") for key in added)  # of the question's own set
+        assert after["answerable"] == before["answerable"]
+    assert tally is not None
+    assert tally.distractors_added == 2 * questions.num_rows
+    # Two gold documents and one distractor of each question: 90 % irrelevant is reached by dropping both.
+    none, tally = with_noise(questions, tmp_path, noise(irrelevant_share=0.9, raise_by="drop_gold"))
+    assert tally is not None
+    known = [row for row in none.to_pylist() if None not in row["supporting"]]
+    assert not any(row["answerable"] for row in known)
+    assert all(row["documents"] == [f"{row['set']}/d2"] for row in known if len(row["documents"]) == 1)
+
+
 def test_the_context_window_is_checked(tiny_backbone: Path) -> None:
     loaded = backbone.load(tiny_backbone, device="cpu", dtype="float32")
     check_window(loaded, settings_with(max_prompt_tokens=1018))
@@ -186,6 +220,7 @@ def test_every_question_gets_one_row_and_every_row_counts(
     texts = ["Who?", "Who?", "Why " * 400, "Who?", "Who?", "Who?"]
     questions = pa.table(
         {"question_id": names, "set": ["s"] * 6, "question": texts, "documents": [["s/1", "s/22"]] * 6}
+        | {"answerable": [True] * 5 + [False]}
     )
     loaded = backbone.load(tiny_backbone, device="cpu", dtype="float32")
     done: list[int] = []
@@ -196,6 +231,7 @@ def test_every_question_gets_one_row_and_every_row_counts(
     assert rows.schema.equals(SCHEMA)
     assert pq.ParquetFile(path).num_row_groups == 2
     assert rows["question_id"].to_pylist() == names
+    assert rows["answerable"].to_pylist() == [True] * 5 + [False]
     assert rows["outcome"].to_pylist() == ["ok", "abstained", "empty", "malformed", "empty", "ok"]
     assert rows["prediction"].to_pylist() == ["A b", "", "", "", "", "C"]
     assert rows["completion"].to_pylist() == ["**A b**", "**not in the documents**", "", "no idea", "", "**C**"]

@@ -58,7 +58,30 @@ def finished(bare: Path) -> Path:
     source = {"format": "hotpotqa", "rows": 9, "kept": 8, "tables": {"questions": 8}, "sha256": {"hop.json": "cd" * 32}}
     write_json(bare / "data/prepared/sources.json", {"hop": {**source, "rows_per_split": {"train": 1, "test": 7}}})
     (bare / "plots/warm_start.csv").write_text("step,loss,eval_loss\n0,,2.5\n1,2.0,\n2,1.5,1.25\n")
+    (bare / "reports").mkdir(exist_ok=True)
+    write_json(bare / "reports/noise.json", {"sets": {"<b>hop": NOISE}})
+    suite = {"declared": 5, "evaluated": 5, "held": 4, "failed": [], "lost": [], "passed": False}
+    write_json(bare / "reports/gates.json", {"passed": False, "suites": {"hop": suite}})
+    drift = {"changed": True, "drifted": False, "psi": {}, "reasons": ["no snapshot was accepted yet"]}
+    write_json(bare / "reports/drift.json", drift)
     return bare
+
+
+SPREAD = {"avg": 2.5, "min": 1, "max": 4, "quantiles": {}}
+NOISE = {
+    "questions": {
+        "splits": {
+            "test": {
+                "samples": 7,
+                **dict.fromkeys(("query_words", "documents", "context_words", "context_characters"), SPREAD),
+                "gold_documents": SPREAD,
+                "irrelevant_documents": {"ratio": 0.25, "per_query": SPREAD | {"quantiles": {"0.5": 0.25}}},
+            }
+        }
+    },
+    "documents": {"near_duplicates": {"count": 3, "share": 0.125}},
+}
+"""The part of the noise statistics of a set that the page's tables show."""
 
 
 class Page(HTMLParser):
@@ -108,7 +131,9 @@ def test_the_page_is_well_formed_self_contained_and_runs_nothing(finished: Path)
     assert not set(page.tags) & {"script", "iframe", "object", "embed", "form", "img"}
     assert not [name for name, _ in page.attributes if name.startswith("on") or name in {"src", "srcset", "action"}]
     assert set(page.values("href") + page.values("xlink:href")) >= {"#results"}
-    assert all(re.match(r"#|data:,$", link) for link in page.values("href") + page.values("xlink:href"))
+    assert all(
+        re.match(r"#|data:,$|data_docs/index.html$", link) for link in page.values("href") + page.values("xlink:href")
+    )
     assert "@import" not in text
     assert not re.search(r"url\((?!#)", text)
     ids = page.values("id")
@@ -148,6 +173,11 @@ def test_what_it_says(finished: Path) -> None:
     assert ["tokens", "1\u202f234\u202f567"] in page.rows
     assert "1 more of the same sets and splits were not asked" in page.text
     assert "absent" not in page.text
+    noise = next(row for row in page.rows if row[:2] == ["<b>hop", "test"])
+    assert (noise[2], noise[3], noise[-1]) == ("7", "2.501–4", "25.00 %")
+    assert ["near-duplicates", "12.50 %3"] in page.rows
+    assert ["hop", "5", "4", "failed"] in page.rows
+    assert "No drift against the snapshot accepted last: no snapshot was accepted yet." in page.text
     assert "slices of fewer than" in page.text
 
 

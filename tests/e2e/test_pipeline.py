@@ -130,6 +130,22 @@ def test_a_bad_setting_stops_the_run_with_one_message(sample_run: Path) -> None:
         run(sample_run, "dvc", "repro")
 
 
+def test_a_shut_data_gate_stops_the_run_before_anything_is_trained(sample_run: Path) -> None:
+    params = sample_run / "params.yaml"
+    good = params.read_text(encoding="utf-8")
+    params.write_text(good.replace("documents_per_question: [1, 100]", "documents_per_question: [1, 2]"), "utf-8")
+    try:
+        output = run(sample_run, "dvc", "repro", code=255)
+        assert "hotpotqa: questions.documents" in output
+        assert "exited with 20" in output
+        ran = [line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")]
+        assert ran == ["check_data"]
+    finally:
+        params.write_text(good, encoding="utf-8")
+        run(sample_run, "dvc", "repro")
+    assert run(sample_run, "dvc", "status").strip() == "Data and pipelines are up to date."
+
+
 def test_real_sets_run_by_settings_alone(sample_run: Path, real_data: Path, tmp_path: Path) -> None:
     folder = copy_project(tmp_path / "real")
     run(folder, "faithline", "params", "apply", "conf/tiny.yaml", "conf/real_data.yaml")
