@@ -1,12 +1,13 @@
-"""Memory and speed of prepare_data on large HotpotQA-format files of the evidence world.
+"""Memory and speed of prepare_data and check_data on large HotpotQA-format files of the evidence world.
 
     python -m benchmarks.prepare_data [--megabytes 100 1000] [--folder FOLDER]
 
-Each file is prepared by the stage's own command in a process of its own, end to end, after a bare orjson-to-Parquet
-conversion of the same file in another. The table shows time, peak memory, CPU time, and how many cores can be kept busy
-(CPU time over that of the busiest thread, which a loaded machine does not change); the last lines compare with what is
-required: 1.5 GiB at most, 1.2 times the smallest file's at most, 30 % of the bare conversion's speed at least, both
-cores of two used. Files in FOLDER are kept and used again; without it everything is temporary.
+Each file is read, normalised and written by the one stage and measured and judged by the other, each its own command
+in a process of its own, after a bare orjson-to-Parquet conversion of the same file in a third. The table shows time,
+peak memory, CPU time, and how many cores can be kept busy (CPU time over that of the busiest thread, which a loaded
+machine does not change); the last lines compare with what is required of both stages together: 1.5 GiB at most, 1.2
+times the smallest file's at most, 30 % of the bare conversion's speed at least, both cores of two used. Files in FOLDER
+are kept and used again; without it everything is temporary.
 """
 
 from __future__ import annotations
@@ -48,6 +49,15 @@ class Usage:
     def cores(self) -> float:
         """CPU time over that of the busiest thread: cores that threads would keep busy on a machine of their own."""
         return self.cpu_seconds / self.busiest_seconds
+
+    def then(self, other: Usage) -> Usage:
+        """Usage of this process and then another."""
+        return Usage(
+            self.seconds + other.seconds,
+            self.cpu_seconds + other.cpu_seconds,
+            self.busiest_seconds + other.busiest_seconds,
+            max(self.peak_gib, other.peak_gib),
+        )
 
     def row(self, name: str, megabytes: float) -> str:
         return (
@@ -165,7 +175,7 @@ def project(folder: Path, source: Path) -> Path:
     }
     with (folder / "params.yaml").open("w", encoding="utf-8") as file:
         YAML().dump(params, file)
-    for name in ("dvc.yaml", "sources.lock.json"):
+    for name in ("dvc.yaml", "sources.lock.json", "data_snapshot.json"):
         shutil.copy(ROOT / name, folder)
     (folder / "data/raw/sample").mkdir(parents=True)
     (folder / "data/raw/sample" / source.name).symlink_to(source)
@@ -184,12 +194,18 @@ def compare(folder: Path, sizes: list[int]) -> bool:
         try:
             plain = measured(sys.executable, __file__, "--bare", str(source), str(scratch / "bare.parquet"))
             root = project(scratch / "project", source)
-            stage = measured(sys.executable, "-m", "components.prepare_data", "--root", str(root))
+            stages = [
+                measured(sys.executable, "-m", f"components.{name}", "--root", str(root))
+                for name in ("prepare_data", "check_data")
+            ]
         finally:
             shutil.rmtree(scratch)
-        found[megabytes] = plain, stage
+        both = stages[0].then(stages[1])
+        found[megabytes] = plain, both
         size = source.stat().st_size / 10**6
-        print(plain.row("bare", size), stage.row("prepare_data", size), sep="\n", flush=True)
+        names = ("bare", "prepare_data", "check_data", "both stages")
+        for name, usage in zip(names, (plain, *stages, both), strict=True):
+            print(usage.row(name, size), flush=True)
     return _verdict(found)
 
 
@@ -208,7 +224,7 @@ def _verdict(found: dict[int, tuple[Usage, Usage]]) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Memory and speed of prepare_data.")
+    parser = argparse.ArgumentParser(description="Memory and speed of prepare_data and check_data.")
     parser.add_argument("--megabytes", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--bare", type=Path, nargs=2, help=argparse.SUPPRESS)

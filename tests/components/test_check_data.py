@@ -127,6 +127,41 @@ def test_drifted_data_fail_until_they_are_accepted(prepared: Path, capsys: pytes
     assert check(prepared) == 0
 
 
+EVALUATION = {"train": 0.0, "validation": 0.0, "test": 1.0}
+REAL = {
+    "hotpotqa": ("hotpotqa.jsonl", EVALUATION, 250),
+    "2wikimultihopqa": ("2wikimultihopqa.jsonl", EVALUATION, 250),
+    "musique": ("musique.jsonl", EVALUATION, 250),
+    "bioasq": ("bioasq_golden.json", EVALUATION, 73),
+    "popqa": ("popqa.json", EVALUATION, 400),
+    "truthfulqa": ("truthfulqa.csv", {"train": 0.7, "validation": 0.1, "test": 0.2}, 600),
+    "ragtruth": ("ragtruth", {"train": 0.0, "validation": 0.5, "test": 0.5}, None),
+}
+"""Every real set at hand: file, shares of the splits, rows by the data's own README."""
+
+
+def test_every_real_set_at_hand_passes(make_project: Callable[..., Path], real_data: Path) -> None:
+    sources = [
+        {"name": name, "format": name, "path": f"{{root}}/{file}", "limit": None, "shares": shares}
+        for name, (file, shares, _) in REAL.items()
+    ]
+    sources[1]["documents"] = "{root}/2wikimultihopqa_corpus.json"
+    gates = {"limits": {"max_leaked_ngram": 0.15}, "sets": {"popqa": {"irrelevant_share": None}}}
+    gates["sets"] |= {"truthfulqa": {"max_leaked_ngram": 0.6}, "ragtruth": {"max_leaked_ngram": 0.4}}
+    root = make_project({"prepare_data": {"root": str(real_data), "sources": sources}, "gates": gates})
+    assert execute(root, "prepare_data", PrepareParams, prepare) == 0
+    read_rows = {name: source["rows"] for name, source in read(root / "data/prepared/sources.json").items()}
+    assert {name: read_rows[name] for name, (_, _, rows) in REAL.items() if rows} == {
+        name: rows for name, (_, _, rows) in REAL.items() if rows
+    }
+    assert check(root) == 0
+    metrics = read(root / "metrics/check_data.json")
+    # The shares that a plain re-computation over the same 250 rows gives.
+    assert round(metrics["2wikimultihopqa_irrelevant_documents"], 4) == 0.7616
+    assert round(metrics["musique_irrelevant_documents"], 4) == 0.8681
+    assert round(metrics["hotpotqa_irrelevant_documents"], 4) == 0.7994
+
+
 def test_noise_of_a_raw_file_from_the_command_line(
     prepared: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
