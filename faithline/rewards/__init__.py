@@ -1,0 +1,1 @@
+"""Rewards of reinforcement learning, as pure functions of texts; what trains on them is elsewhere."""
