@@ -1,0 +1,1 @@
+"""The stage that makes one training set per consumer of the prepared data."""

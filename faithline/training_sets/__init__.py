@@ -1,0 +1,1 @@
+"""What the consumers of training data read: the tables of data/training, field by field."""
