@@ -24,9 +24,11 @@ def add(commands: Commands) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    from faithline.cluster.tasks import project_tasks
     from faithline.pipeline.patch import check_project
 
     names = check_project(arguments.root)
+    project_tasks(arguments.root)
     print(f"params.yaml: the settings of {len(names)} stages are valid")
 
 

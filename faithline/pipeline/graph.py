@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from faithline.pipeline.errors import ConfigError
@@ -36,6 +36,8 @@ class Stage:
     """Output folders and files tracked by DVC's cache."""
     metrics: tuple[str, ...]
     plots: tuple[str, ...]
+    meta: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """Where the stage runs in a cluster, as `dvc.yaml` says it; `faithline.cluster.resources` has its type."""
 
     @property
     def products(self) -> tuple[str, ...]:
@@ -134,6 +136,9 @@ def _stage(name: str, spec: object, values: Mapping[str, object]) -> Stage:
     params = spec.get("params") or []
     if not all(isinstance(key, str) for key in params):
         raise ConfigError("`params` must list keys of params.yaml", where=where)
+    meta = spec.get("meta") or {}
+    if not isinstance(meta, dict):
+        raise ConfigError("`meta` must be a mapping", where=where)
     return Stage(
         name=name,
         cmd=_substitute(spec["cmd"], values, where),
@@ -142,18 +147,28 @@ def _stage(name: str, spec: object, values: Mapping[str, object]) -> Stage:
         outs=paths("outs"),
         metrics=paths("metrics"),
         plots=paths("plots"),
+        meta={str(key): _setting(value, values, where) for key, value in meta.items()},
     )
 
 
-def _substitute(text: str, values: Mapping[str, object], where: str) -> str:
-    def value(match: re.Match[str]) -> str:
-        node: object = values
-        for key in match[1].strip().split("."):
-            if not isinstance(node, dict) or key not in node:
-                raise ConfigError(f"`{match[0]}` is not in {PARAMS_FILE}", where=where)
-            node = node[key]
-        if not isinstance(node, (str, int, float)):
-            raise ConfigError(f"`{match[0]}` is not a plain value", where=where)
-        return str(node)
+def _setting(entry: object, values: Mapping[str, object], where: str) -> object:
+    """Substitute in a value of `meta`; one that is a lone reference keeps the type of what it refers to, as in DVC."""
+    if not isinstance(entry, str):
+        return entry
+    lone = _REFERENCE.fullmatch(entry)
+    return _value(lone, values, where) if lone else _substitute(entry, values, where)
 
-    return _REFERENCE.sub(value, text)
+
+def _substitute(text: str, values: Mapping[str, object], where: str) -> str:
+    return _REFERENCE.sub(lambda match: str(_value(match, values, where)), text)
+
+
+def _value(reference: re.Match[str], values: Mapping[str, object], where: str) -> str | int | float:
+    node: object = values
+    for key in reference[1].strip().split("."):
+        if not isinstance(node, dict) or key not in node:
+            raise ConfigError(f"`{reference[0]}` is not in {PARAMS_FILE}", where=where)
+        node = node[key]
+    if not isinstance(node, (str, int, float)):
+        raise ConfigError(f"`{reference[0]}` is not a plain value", where=where)
+    return node

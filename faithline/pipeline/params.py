@@ -21,6 +21,9 @@ from faithline.pipeline.graph import PARAMS_FILE, Graph, Stage
 from faithline.pipeline.yaml import read_mapping
 
 P = TypeVar("P", bound=msgspec.Struct)
+SHARED_SECTIONS = {"cluster": "faithline.cluster.settings"}
+"""Top-level keys that no stage depends on, so that changing them re-runs nothing, and the module whose `Params` types
+them."""
 
 
 def load_params(root: Path, graph: Graph, stage: Stage, params_type: type[P]) -> P:
@@ -50,10 +53,10 @@ def load_params(root: Path, graph: Graph, stage: Stage, params_type: type[P]) ->
 
 
 def check_top_level(raw: Mapping[str, object], known: frozenset[str], path: Path) -> None:
-    """Refuse top-level keys that no stage depends on."""
+    """Refuse top-level keys that no stage depends on, the shared sections excepted."""
     for key in raw:
-        if key not in known:
-            raise _unknown(str(key), "", sorted(known), path)
+        if key not in known and key not in SHARED_SECTIONS:
+            raise _unknown(str(key), "", sorted({*known, *SHARED_SECTIONS}), path)
 
 
 def convert(raw: Mapping[str, object], params_type: type[P], path: Path) -> P:

@@ -17,7 +17,7 @@ from ruamel.yaml.representer import RoundTripRepresenter
 
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE, Graph, Stage, load_graph
-from faithline.pipeline.params import check_top_level, convert, load_params
+from faithline.pipeline.params import SHARED_SECTIONS, check_top_level, convert, load_params
 from faithline.pipeline.yaml import read_mapping
 
 Change = tuple[str, object, object]
@@ -32,6 +32,7 @@ def check_project(root: Path) -> list[str]:
     graph = load_graph(root)
     for stage in graph.stages.values():
         load_params(root, graph, stage, params_type(stage))
+    _check_shared(read_mapping(root / PARAMS_FILE), root / PARAMS_FILE)
     return list(graph.stages)
 
 
@@ -116,3 +117,10 @@ def _check_text(graph: Graph, text: str, source: Path) -> None:
     for stage in graph.stages.values():
         struct = params_type(stage)
         convert({key: raw[key] for key in struct.__struct_fields__ if key in raw}, struct, source)
+    _check_shared(raw, source)
+
+
+def _check_shared(raw: Mapping[str, object], path: Path) -> None:
+    for section, module in SHARED_SECTIONS.items():
+        if section in raw:
+            convert({section: raw[section]}, importlib.import_module(module).Params, path)
