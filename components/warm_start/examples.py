@@ -1,11 +1,10 @@
 """From prepared questions to token ids: what the grounded-answer role learns from.
 
 An example shows a question with its gold passages and some distractors in a shuffled order, and teaches the canonical
-answer, or the abstention where the documents do not hold one; from a share of the questions the gold passages are
-withheld to that end. Prompt and completion are tokenised apart and only the completion is labelled, so no search in
-text decides what is learned. Every draw depends on the seed and the question's id alone: a question keeps its context
-whatever other questions there are. Gold passages are never cut: when an example is too long distractors give way, and
-what is still too long is left out and counted.
+answer, or the abstention where the documents do not hold one. Prompt and completion are tokenised apart and only the
+completion is labelled, so no search in text decides what is learned. Every draw depends on the seed and the question's
+id alone: a question keeps its context whatever other questions there are. Gold passages are never cut: when an example
+is too long distractors give way, and what is still too long is left out and counted.
 """
 
 from __future__ import annotations
@@ -109,15 +108,16 @@ def read_cases(folder: Path, split: Split, settings: Examples, seed: int) -> Ite
     keys = [_key(seed, question_id) for question_id in table.column("question_id").to_pylist()]
     for position in np.argsort(np.array(keys, dtype=np.uint64), kind="stable").tolist():
         row = {name: table.column(name)[position].as_py() for name in _COLUMNS}
-        yield _case(row, documents, settings, keys[position])
+        yield _case(row, documents, settings.distractors, np.random.default_rng(keys[position]))
 
 
 def _key(seed: int, question_id: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}|{question_id}".encode()).digest()[:8], "big")
 
 
-def _case(row: Mapping[str, Any], documents: prepared.Documents, settings: Examples, key: int) -> Case | str:
-    random = np.random.default_rng(key)
+def _case(
+    row: Mapping[str, Any], documents: prepared.Documents, distractors: int, random: np.random.Generator
+) -> Case | str:
     if row["answerable"] and not any(answer.strip() for answer in row["answers"][:1]):
         return "no_answer"
     roles: dict[str, bool | None] = {}
@@ -130,12 +130,6 @@ def _case(row: Mapping[str, Any], documents: prepared.Documents, settings: Examp
     other = [passages[document] for document in with_text if roles[document] is False]
     if row["answerable"] and not gold:
         return "no_evidence"
-    answer = row["answers"][0] if row["answerable"] else None
-    distractors = settings.distractors
-    # A draw of its own, so that the share does not change what the other questions are shown.
-    withheld = np.random.default_rng([key, 1]).random() < settings.withheld
-    if withheld and answer is not None and other and None not in roles.values():
-        gold, distractors, answer = [], distractors + len(gold), None
     drawn = [other[place] for place in random.permutation(len(other))[:distractors]]
     order = random.permutation(len(gold) + len(drawn))
     pool: Sequence[Passage] = [*gold, *drawn]
@@ -143,7 +137,7 @@ def _case(row: Mapping[str, Any], documents: prepared.Documents, settings: Examp
         question=row["question"],
         passages=tuple(pool[place] for place in order),
         optional=tuple(position for position, place in enumerate(order.tolist()) if place >= len(gold)),
-        answer=answer,
+        answer=row["answers"][0] if row["answerable"] else None,
     )
 
 

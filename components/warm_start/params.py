@@ -21,9 +21,6 @@ class Examples(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Most validation questions (split validation)."""
     distractors: Annotated[int, msgspec.Meta(ge=0)]
     """Passages without evidence shown beside the gold ones, as far as the question has them."""
-    withheld: Share
-    """Share of the answerable questions shown with as many distractors instead of their gold passages: there the
-    abstention is learned. Without enough of them a small model learns that every question has an answer."""
     max_length: Count
     """Tokens of prompt and completion. Distractors give way first; what is still longer is left out and counted."""
 

@@ -12,7 +12,7 @@ import pytest
 SECTION: dict[str, Any] = {
     "device": "cpu",
     "dtype": "float32",
-    "examples": {"sets": None, "train": 8, "validation": 4, "distractors": 1, "withheld": 0.0, "max_length": 400},
+    "examples": {"sets": None, "train": 8, "validation": 4, "distractors": 1, "max_length": 400},
     "lora": {"rank": 2, "alpha": 4, "dropout": 0.1, "target_modules": ["v_proj", "q_proj", "down_proj"]},
     "optimisation": {
         "learning_rate": 0.01,

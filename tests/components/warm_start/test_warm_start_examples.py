@@ -47,30 +47,6 @@ def test_a_context_is_the_gold_passages_and_some_distractors(cases: Cases, quest
     assert all(len(names(case)) == 5 for case in cases(rows, distractors=99))
 
 
-def test_gold_passages_are_withheld_from_a_share_of_the_questions_to_learn_abstention(
-    cases: Cases, question: Row
-) -> None:
-    rows = [question(n) for n in range(400)]
-    plain = cases(rows, distractors=1)
-    found = cases(rows, distractors=1, withheld=0.3)
-    withheld = [case for case in found if isinstance(case, Case) and case.answer is None]
-    # 400 draws at 0.3: 120 expected, standard deviation 9.2.
-    assert abs(len(withheld) - 120) < 40
-    for case in withheld:
-        # Three passages as in the other examples: two for the gold ones, and one distractor; all may give way.
-        assert set(names(case)) == {"d1", "d2", "d3"}
-        assert sorted(case.optional) == [0, 1, 2]
-    # The other questions are shown what they were shown before, and a larger share adds to a smaller one.
-    assert all(one == other for one, other in zip(plain, found, strict=True) if other not in withheld)
-    more = cases(rows, distractors=1, withheld=0.6)
-    assert all(case in more for case in withheld)
-    # Nothing is withheld where the role of a passage is not known, or no distractor is there.
-    unknown = [question(n, supporting=[True, True, False, None, False]) for n in range(40)]
-    alone = [question(n, documents=["s/g1"], supporting=[True]) for n in range(40)]
-    assert all(case.answer is not None for case in cases([*unknown], withheld=0.9) if isinstance(case, Case))
-    assert all(case.answer is not None for case in cases([*alone], withheld=0.9) if isinstance(case, Case))
-
-
 def test_a_question_keeps_its_context_whatever_else_there_is(cases: Cases, question: Row) -> None:
     few = [question(n) for n in range(6)]
     many = [question(n) for n in reversed(range(20))]
