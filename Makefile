@@ -22,7 +22,8 @@ export TOKENIZERS_PARALLELISM := false
 export UV_LINK_MODE := $(or $(UV_LINK_MODE),hardlink)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup demo test check format lock clean
+IMAGES ?= runtime airflow
+.PHONY: help setup demo test check format lock images clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -56,6 +57,9 @@ lock: $(UV)  ## Compile the lock of each dependency world
 	  --group dev -c containers/runtime/requirements.lock -o containers/runtime/dev.lock
 	@sed -i -E 's/^(torch==[0-9.]+)\+cpu/\1/; /^--find-links|^--index-url|^--extra-index-url/d' containers/*/*.lock
 	@echo "lock: wrote $$(ls containers/*/*.lock | tr '\n' ' ')"
+
+images:  ## Build the container images (IMAGES="runtime airflow gpu") and print their sizes
+	@"$(PYTHON)" containers/build.py $(IMAGES)
 
 clean:  ## Remove the environments and every output of the pipeline
 	rm -rf .venv .venv-airflow .tools data models metrics plots reports logs

@@ -20,7 +20,7 @@ from faithline.pipeline.yaml import read_mapping
 __all__ = ["Plan", "StagePlan", "make_plan"]
 
 CHECKPOINTS = "checkpoints"
-"""Folder of the training checkpoints (`faithline.pipeline.checkpoints`), one folder per stage."""
+"""Folder of the training checkpoints (`faithline.store.checkpoints`), one folder per stage."""
 NOTHING = Range(0.0, 0.0)
 
 

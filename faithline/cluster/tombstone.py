@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from faithline.pipeline.errors import ExitCode, classify
-from faithline.pipeline.store import Store
+from faithline.store.objects import Store
 
 __all__ = ["Tombstone", "guarded", "lasting", "read_tombstone", "tombstone_key"]
 

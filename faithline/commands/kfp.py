@@ -171,7 +171,7 @@ def _status(arguments: argparse.Namespace) -> int:
 
     from faithline.cluster.settings import load_cluster
     from faithline.kubeflow.client import failure_code
-    from faithline.pipeline.store import open_store
+    from faithline.store.objects import open_store
 
     server = _server(arguments)
     state = server.state(arguments.run_id)
@@ -206,7 +206,7 @@ def _retry(arguments: argparse.Namespace) -> None:
     from faithline.cluster.settings import load_cluster
     from faithline.cluster.tombstone import tombstone_key
     from faithline.pipeline.graph import load_graph
-    from faithline.pipeline.store import open_store
+    from faithline.store.objects import open_store
 
     server = _server(arguments)
     store = open_store(load_cluster(arguments.root).store)

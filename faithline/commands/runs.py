@@ -77,7 +77,7 @@ def _run_stage(arguments: argparse.Namespace) -> int:
     try:
         if arguments.tombstone:
             from faithline.cluster.tombstone import guarded
-            from faithline.pipeline.store import open_store
+            from faithline.store.objects import open_store
 
             store = open_store(arguments.store)
             return guarded(store, arguments.run_id, arguments.stage, lambda: run_stage(request))
@@ -88,9 +88,9 @@ def _run_stage(arguments: argparse.Namespace) -> int:
 
 
 def _adopt(arguments: argparse.Namespace) -> None:
-    from faithline.pipeline.store import open_store
     from faithline.runs.adopt import adopt
     from faithline.runs.layout import REMOTE
+    from faithline.store.objects import open_store
 
     done = adopt(arguments.root, open_store(arguments.store), arguments.run_id, with_params=arguments.params)
     print(f"run {arguments.run_id}: {done.stages} stages, all of their {done.objects} objects are in the store")
@@ -99,8 +99,8 @@ def _adopt(arguments: argparse.Namespace) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from faithline.pipeline.store import open_store
     from faithline.runs.show import show
+    from faithline.store.objects import open_store
 
     for line in show(arguments.root, open_store(arguments.store), arguments.run_id):
         print(line)

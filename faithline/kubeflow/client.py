@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from faithline.cluster.tombstone import read_tombstone
 from faithline.pipeline.errors import ConfigError, EnvironmentMismatch, ExitCode, Preempted
-from faithline.pipeline.store import Store
+from faithline.store.objects import Store
 
 if TYPE_CHECKING:
     from kfp import Client

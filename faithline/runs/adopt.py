@@ -16,12 +16,12 @@ from pathlib import Path
 
 from faithline.pipeline.errors import ConfigError, EnvironmentMismatch
 from faithline.pipeline.graph import PARAMS_FILE, Graph, covers, load_graph
-from faithline.pipeline.store import Store
 from faithline.runs.fragments import LOCK_FILE, Fragment, check_agreement, lock_text, read_fragments
 from faithline.runs.layout import checked_run_id, object_key
 from faithline.runs.objects import THREADS, Cache, Moved, fetch
 from faithline.runs.pin import check_same, read_run
 from faithline.runs.transfer import uncached_outputs
+from faithline.store.objects import Store
 
 __all__ = ["Adopted", "adopt"]
 

@@ -18,8 +18,8 @@ from ruamel.yaml.error import YAMLError
 
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import Graph
-from faithline.pipeline.store import ABSENT, Store
 from faithline.runs.layout import fragment_key, stage_of
+from faithline.store.objects import ABSENT, Store
 
 __all__ = [
     "LOCK_FILE",

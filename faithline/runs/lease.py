@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from faithline.pipeline.errors import PipelineError, Preempted
-from faithline.pipeline.store import ABSENT, Object, Store
+from faithline.store.objects import ABSENT, Object, Store
 
 __all__ = ["Lease", "read_holder"]
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from faithline.pipeline.errors import EnvironmentMismatch
-from faithline.pipeline.store import Entry, Store
 from faithline.runs.layout import object_key
+from faithline.store.objects import Entry, Store
 
 __all__ = ["Cache", "Moved", "fetch", "md5_of", "push"]
 

@@ -19,9 +19,9 @@ from ruamel.yaml import YAML
 
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE, PIPELINE_FILE
-from faithline.pipeline.store import ABSENT, Store
 from faithline.pipeline.yaml import read_mapping
 from faithline.runs.layout import run_key
+from faithline.store.objects import ABSENT, Store
 
 __all__ = ["RunDocument", "check_same", "pin_run", "read_run"]
 

@@ -183,8 +183,9 @@ class Project:
 
     def _has_result(self, key: RunKey | None) -> bool:
         """Whether the run cache holds a result of just these inputs; it is made the newest, which DVC takes."""
-        folder = self.run_cache / key.folder if key else None
-        for path in folder.glob("[0-9a-f]*") if key and folder else ():
+        if key is None:
+            return False
+        for path in (self.run_cache / key.folder).glob("[0-9a-f]*"):
             if key.fits(path.read_text(encoding="utf-8")):
                 os.utime(path)
                 return True

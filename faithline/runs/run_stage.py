@@ -22,7 +22,6 @@ from faithline.kubeflow.task import OOM_EVENTS, exit_code
 from faithline.pipeline.errors import ConfigError, ExitCode, PipelineError, Preempted, classify
 from faithline.pipeline.graph import Graph, load_graph
 from faithline.pipeline.log import Logger
-from faithline.pipeline.store import Store, open_store
 from faithline.runs.fragments import Fragment, check_agreement, commit_fragment, read_fragment
 from faithline.runs.layout import REMOTE, attempt_key, checked_run_id, lease_key
 from faithline.runs.lease import Lease
@@ -41,6 +40,7 @@ from faithline.runs.transfer import (
     write_lock,
 )
 from faithline.runs.workspace import check_project, private_copy, workspace_lock
+from faithline.store.objects import Store, open_store
 
 if TYPE_CHECKING:
     from faithline.runs.project import Project

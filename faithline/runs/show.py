@@ -8,11 +8,11 @@ from pathlib import Path
 
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import load_graph
-from faithline.pipeline.store import Store
 from faithline.runs.fragments import read_fragments
 from faithline.runs.layout import checked_run_id, lease_key
 from faithline.runs.lease import read_holder
 from faithline.runs.pin import read_run
+from faithline.store.objects import Store
 
 __all__ = ["show"]
 

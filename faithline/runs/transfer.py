@@ -13,7 +13,6 @@ from faithline.pipeline.errors import ConfigError, EnvironmentMismatch
 from faithline.pipeline.graph import PIPELINE_FILE, Graph, covers
 from faithline.pipeline.log import Logger
 from faithline.pipeline.machine import require_space
-from faithline.pipeline.store import Store
 from faithline.pipeline.yaml import read_mapping
 from faithline.runs.fragments import (
     LOCK_FILE,
@@ -26,6 +25,7 @@ from faithline.runs.fragments import (
 )
 from faithline.runs.layout import REMOTE
 from faithline.runs.objects import Moved, fetch
+from faithline.store.objects import Store
 
 if TYPE_CHECKING:
     from faithline.runs.project import Project, RunKey

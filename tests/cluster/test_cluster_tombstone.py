@@ -6,7 +6,7 @@ import pytest
 
 from faithline.cluster.tombstone import Tombstone, guarded, read_tombstone, tombstone_key
 from faithline.pipeline.errors import Diverged, Preempted
-from faithline.pipeline.store import FolderStore
+from faithline.store.objects import FolderStore
 
 
 class Attempts:

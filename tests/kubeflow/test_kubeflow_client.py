@@ -17,7 +17,7 @@ from faithline.cluster.tombstone import guarded
 from faithline.kubeflow.client import RunState, StageState, connect, failure_code
 from faithline.kubeflow.compile import compile_project
 from faithline.pipeline.errors import ConfigError, EnvironmentMismatch, Preempted
-from faithline.pipeline.store import FolderStore
+from faithline.store.objects import FolderStore
 
 RUN = "11111111-2222-3333-4444-555555555555"
 PREFIX = "/apis/v2beta1"

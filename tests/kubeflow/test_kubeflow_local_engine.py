@@ -20,7 +20,7 @@ import pytest
 
 from faithline.cluster.tombstone import read_tombstone
 from faithline.kubeflow.compile import compile_project
-from faithline.pipeline.store import FolderStore
+from faithline.store.objects import FolderStore
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from faithline.pipeline.errors import ConfigError, EnvironmentMismatch, PipelineError, Preempted
-from faithline.pipeline.store import ABSENT, Entry, Object
+from faithline.store.objects import ABSENT, Entry, Object
 
 __all__ = ["S3Store"]
 

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from faithline.pipeline.errors import ConfigError, DataInvalid
 from faithline.pipeline.records import file_digest
-from faithline.pipeline.store import Store
+from faithline.store.objects import Store
 
 __all__ = ["Checkpoint", "Checkpoints"]
 
@@ -62,7 +62,7 @@ class Checkpoints:
     """The checkpoints of one training.
 
     Args:
-        store: Where they are (`faithline.pipeline.store.open_store`); a run's stage is told by `FAITHLINE_CHECKPOINTS`.
+        store: Where they are (`faithline.store.objects.open_store`); a run's stage is told by `FAITHLINE_CHECKPOINTS`.
         identity: Digest of everything that decides the training's course: params, inputs, world size.
         keep: How many checkpoints to keep.
     """

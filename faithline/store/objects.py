@@ -101,7 +101,7 @@ def open_store(url: str) -> Store:
     """
     parts = urlsplit(url)
     if parts.scheme == "s3" and parts.netloc:
-        from faithline.pipeline.s3 import S3Store
+        from faithline.store.s3 import S3Store
 
         return S3Store(url, parts.netloc, parts.path.strip("/"))
     if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
