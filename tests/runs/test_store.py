@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.store_faults import client
-from faithline.store import s3
 from faithline.pipeline.errors import ConfigError, Preempted
+from faithline.store import s3
 from faithline.store.objects import ABSENT, FolderStore, Store, open_store
 
 
