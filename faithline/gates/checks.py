@@ -14,7 +14,7 @@ import pyarrow as pa
 from faithline.data.schema import SPLITS, TABLES
 from faithline.gates import row_measures as row
 from faithline.gates import table_measures as measure
-from faithline.gates.limits import Limits, Range
+from faithline.gates.limits import Limits, SizeRange
 from faithline.gates.noise_figures import LEAKED_EXACT, LEAKED_NGRAM, NEAR_DUPLICATES
 from faithline.gates.profile import ID_COLUMNS, NULL_ITEMS, NULLABLE_ITEMS, NULLS, TYPE, UNKNOWN_SETS, Declared
 from faithline.gates.tally import Profile, show
@@ -200,7 +200,7 @@ def _leakage(column: str, limits: Limits) -> Iterator[Check]:
     yield from _at_most(column, LEAKED_NGRAM, limits.max_leaked_ngram)
 
 
-def _lengths(column: str, bounds: Range | None) -> Iterator[Check]:
+def _lengths(column: str, bounds: SizeRange | None) -> Iterator[Check]:
     if bounds is not None:
         yield _at_least(column, row.SHORTEST, bounds[0])
         yield from _at_most(column, row.LONGEST, bounds[1])
@@ -219,6 +219,6 @@ def _at_most(column: str, name: str, most: float | None) -> Iterator[Check]:
         yield Between(column, name, None, most)
 
 
-def _between(column: str, name: str, bounds: Range | None) -> Iterator[Check]:
+def _between(column: str, name: str, bounds: SizeRange | None) -> Iterator[Check]:
     if bounds is not None:
         yield Between(column, name, *bounds)

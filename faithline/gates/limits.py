@@ -9,29 +9,41 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from faithline.pipeline.errors import ConfigError
 
-__all__ = ["DriftLimits", "Gates", "Limits", "Range", "Rows", "SetLimits", "check_names", "limits_of"]
+__all__ = ["DriftLimits", "Gates", "Limits", "Rows", "SetLimits", "check_names", "limits_of"]
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _ALIKE = 0.8
 """Similarity of names from which on one is taken for a misspelling of the other."""
 
-Range = tuple[float, float]
+Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Size = Annotated[float, msgspec.Meta(ge=0.0, le=1e15)]
+"""A number of things; bounded, so that neither NaN nor infinity can stand for "not checked" (that is null)."""
+ShareRange = tuple[Share, Share]
 """[least, most], both allowed."""
+SizeRange = tuple[Size, Size]
+"""[least, most], both allowed."""
+
+
+def _check_order(limits: msgspec.Struct) -> None:
+    for name in limits.__struct_fields__:
+        value = getattr(limits, name)
+        if isinstance(value, tuple) and value[0] > value[1]:
+            raise ValueError(f"`{name}` must be [least, most], is [{value[0]:g}, {value[1]:g}]")
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Least number of rows per split."""
 
-    train: int
-    validation: int
-    test: int
+    train: Annotated[int, msgspec.Meta(ge=0)]
+    validation: Annotated[int, msgspec.Meta(ge=0)]
+    test: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -39,52 +51,60 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     min_rows: Rows | None
     """Rows per split of questions, claims, responses and judgements, each where the set has that table."""
-    question_characters: Range | None
+    question_characters: SizeRange | None
     """Length of every question."""
-    documents_per_question: Range | None
-    max_document_characters: float | None
-    max_empty_documents: float | None
+    documents_per_question: SizeRange | None
+    max_document_characters: Size | None
+    max_empty_documents: Share | None
     """Share of documents without text."""
-    max_near_duplicates: float | None
+    max_near_duplicates: Share | None
     """Share of documents that nearly equal an earlier one (noise statistics)."""
-    max_unanswerable: float | None
+    max_unanswerable: Share | None
     """Share of questions whose documents do not hold the answer."""
-    irrelevant_share: Range | None
+    irrelevant_share: ShareRange | None
     """Distractors among the documents with a known supporting flag, over all questions (micro average)."""
-    max_unknown_supporting: float | None
+    max_unknown_supporting: Share | None
     """Share of documents without a known supporting flag."""
-    max_unknown_hops: float | None
+    max_unknown_hops: Share | None
     """Share of questions without a known number of reasoning steps."""
-    truthful_share: Range | None
+    truthful_share: ShareRange | None
     """Share of true reference answers among claims."""
-    max_blank_responses: float | None
-    max_mismatched_labels: float | None
+    max_blank_responses: Share | None
+    max_mismatched_labels: Share | None
     """Share of hallucination spans that lie outside their response or differ from the text they claim to quote."""
-    max_leaked_exact: float | None
+    max_leaked_exact: Share | None
     """Share of evaluation questions that are also in training data (noise statistics). Of responses and judgements:
     share of evaluation documents."""
-    max_leaked_ngram: float | None
+    max_leaked_ngram: Share | None
     """The same for those that share a run of words with training data (13 unless noise.leakage says otherwise)."""
+
+    def __post_init__(self) -> None:
+        """Refuse a range that nothing can lie in."""
+        _check_order(self)
 
 
 class SetLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Limits of one set that differ from those of every set; the same fields as `Limits`."""
 
     min_rows: Rows | UnsetType | None = UNSET
-    question_characters: Range | UnsetType | None = UNSET
-    documents_per_question: Range | UnsetType | None = UNSET
-    max_document_characters: float | UnsetType | None = UNSET
-    max_empty_documents: float | UnsetType | None = UNSET
-    max_near_duplicates: float | UnsetType | None = UNSET
-    max_unanswerable: float | UnsetType | None = UNSET
-    irrelevant_share: Range | UnsetType | None = UNSET
-    max_unknown_supporting: float | UnsetType | None = UNSET
-    max_unknown_hops: float | UnsetType | None = UNSET
-    truthful_share: Range | UnsetType | None = UNSET
-    max_blank_responses: float | UnsetType | None = UNSET
-    max_mismatched_labels: float | UnsetType | None = UNSET
-    max_leaked_exact: float | UnsetType | None = UNSET
-    max_leaked_ngram: float | UnsetType | None = UNSET
+    question_characters: SizeRange | UnsetType | None = UNSET
+    documents_per_question: SizeRange | UnsetType | None = UNSET
+    max_document_characters: Size | UnsetType | None = UNSET
+    max_empty_documents: Share | UnsetType | None = UNSET
+    max_near_duplicates: Share | UnsetType | None = UNSET
+    max_unanswerable: Share | UnsetType | None = UNSET
+    irrelevant_share: ShareRange | UnsetType | None = UNSET
+    max_unknown_supporting: Share | UnsetType | None = UNSET
+    max_unknown_hops: Share | UnsetType | None = UNSET
+    truthful_share: ShareRange | UnsetType | None = UNSET
+    max_blank_responses: Share | UnsetType | None = UNSET
+    max_mismatched_labels: Share | UnsetType | None = UNSET
+    max_leaked_exact: Share | UnsetType | None = UNSET
+    max_leaked_ngram: Share | UnsetType | None = UNSET
+
+    def __post_init__(self) -> None:
+        """Refuse a range that nothing can lie in."""
+        _check_order(self)
 
 
 class DriftLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -92,16 +112,20 @@ class DriftLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     action: Literal["fail", "warn"]
     """fail: drifted data end with exit 20 until they are accepted; warn: they are only reported."""
-    max_psi: float
+    max_psi: Size
     """Population stability index of any distribution; 0.1 is usually called small, 0.25 large."""
-    significance: float
+    significance: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
     """A distribution of few rows must also differ more than chance would, at this level of a chi-squared test."""
-    share_floor: float
+    share_floor: Annotated[float, msgspec.Meta(gt=0.0, lt=1.0)]
     """Least share of a category in the index, which divides by it."""
-    rows_ratio: Range
+    rows_ratio: SizeRange
     """Rows now over rows accepted, per set and table."""
-    vocabulary_buckets: int
+    vocabulary_buckets: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
     """Buckets that words are hashed into; changing it makes old snapshots incomparable."""
+
+    def __post_init__(self) -> None:
+        """Refuse a range that nothing can lie in."""
+        _check_order(self)
 
 
 class Gates(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

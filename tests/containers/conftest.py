@@ -6,6 +6,7 @@ finds unchanged layers there. What a machine lacks is said in the skip reason an
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -31,7 +32,8 @@ PACKAGES = {
     "mmdebstrap": "mmdebstrap",
 }
 BASE = "localhost/faithline-test-base:bookworm"
-TAG = "test"
+# Of this checkout: another one may be tested on the same store meanwhile.
+TAG = f"test-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}"
 # Limits are those a machine without systemd and without raised limits grants; networks are `none` or the host's.
 CONTAINERS_CONF = """\
 [containers]

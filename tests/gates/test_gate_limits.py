@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from ruamel.yaml import YAML
 
 from faithline.gates.limits import Gates, Limits, SetLimits, check_names, limits_of
 from faithline.pipeline.errors import ConfigError
@@ -59,3 +60,30 @@ def test_limits_of_a_set_that_is_not_prepared_may_stay(settings: Make) -> None:
 def test_a_set_needs_a_name_that_can_be_a_file(settings: Make, name: str) -> None:
     with pytest.raises(ConfigError, match="cannot name a set"):
         check_names(settings(), [name])
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value"),
+    [
+        ("limits", "max_empty_documents", float("nan")),
+        ("limits", "max_empty_documents", -1.0),
+        ("limits", "max_unanswerable", 1.5),
+        ("limits", "irrelevant_share", [0.95, 0.5]),
+        ("limits", "irrelevant_share", [float("nan"), float("nan")]),
+        ("limits", "max_document_characters", float("inf")),
+        ("limits", "min_rows", {"train": -1, "validation": 0, "test": 0}),
+        ("drift", "share_floor", 0.0),
+        ("drift", "significance", 2.0),
+        ("drift", "max_psi", float("nan")),
+        ("drift", "rows_ratio", [4.0, 0.5]),
+        ("drift", "vocabulary_buckets", 0),
+        ("drift", "vocabulary_buckets", -5),
+    ],
+)
+def test_a_limit_that_means_nothing_is_refused(place: str, key: str, value: object) -> None:
+    yaml = YAML(typ="safe", pure=True)
+    section = yaml.load((Path(__file__).resolve().parents[2] / "params.yaml").read_text(encoding="utf-8"))["gates"]
+    msgspec.convert(section, Gates)
+    section[place][key] = value
+    with pytest.raises(msgspec.ValidationError, match=key):
+        msgspec.convert(section, Gates)
