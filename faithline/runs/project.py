@@ -110,8 +110,9 @@ class Project:
         Args:
             wanted: An output, and the path that is needed: the output itself, something below it, or a folder above.
         """
-        outs = {out.def_path: out for stage in self._repo.index.stages for out in stage.outs}
         with self._told(), self._repo.lock:
+            # Not the repository's index: that has every dvc.yaml below, whose paths are relative to other folders.
+            outs = {out.def_path: out for stage in self._repo.stage.load_all(PIPELINE_FILE) for out in stage.outs}
             for tracked, path in wanted:
                 out = outs[tracked.path]
                 if covers(path, tracked.path) and out.use_cache:

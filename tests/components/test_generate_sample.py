@@ -82,8 +82,11 @@ def typed(settings: dict[str, Any]) -> GenerateSample:
 def project(folder: Path, settings: dict[str, Any]) -> Path:
     folder.mkdir()
     (folder / "dvc.yaml").write_bytes((ROOT / "dvc.yaml").read_bytes())
+    # dvc.yaml refers to the section `cluster`.
+    cluster = YAML(typ="safe", pure=True).load((ROOT / "params.yaml").read_text(encoding="utf-8"))["cluster"]
+    sections = {"generate_sample": settings, "prepare_data": {"root": "data/raw/sample"}, "cluster": cluster}
     with (folder / "params.yaml").open("w", encoding="utf-8") as file:
-        YAML().dump({"generate_sample": settings, "prepare_data": {"root": "data/raw/sample"}}, file)
+        YAML().dump(sections, file)
     return folder
 
 

@@ -229,7 +229,7 @@ def test_what_cannot_be_rendered(toy: Path, edit: Edit, documents: Documents) ->
         compiled_tasks(documents)
 
 
-def test_twenty_stages_in_a_second(toy: Path, edit: Edit) -> None:
+def test_twenty_stages_compile_quickly(toy: Path, edit: Edit) -> None:
     def many(document: Any) -> None:
         for number in range(17):
             document["stages"][f"more_{number}"] = {
@@ -250,4 +250,5 @@ def test_twenty_stages_in_a_second(toy: Path, edit: Edit) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program, str(toy)], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert float(done.stdout) <= 1.0
+    # 0.25 to 0.4 s on an idle machine; the rest is for one that is not.
+    assert float(done.stdout) <= 3.0

@@ -61,7 +61,8 @@ def toy(tmp_path: Path) -> Path:
 
 def start(folder: Path, body: str = "pass") -> subprocess.Popen[str]:
     (folder / "toy.py").write_text(textwrap.dedent(SCRIPT).replace("BODY", body))
-    command = [sys.executable, "toy.py"]
+    # A shell starts its background jobs with SIGINT ignored, which children inherit: as from a terminal again.
+    command = ["env", "--default-signal=INT", sys.executable, "toy.py"]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
