@@ -38,9 +38,12 @@ def _lock(arguments: argparse.Namespace) -> None:
 
 
 def _accept(arguments: argparse.Namespace) -> None:
-    from faithline.gates.gate import SNAPSHOT, accept_data, load_gates
+    from faithline.gates.gate import SNAPSHOT, accept_data
+    from faithline.gates.limits import Gates
+    from faithline.pipeline.params import load_section
 
-    drift = accept_data(arguments.root / "data/prepared", load_gates(arguments.root), arguments.root / SNAPSHOT)
+    gates = load_section(arguments.root, "gates", Gates)
+    drift = accept_data(arguments.root / "data/prepared", gates, arguments.root / SNAPSHOT)
     for reason in drift.reasons:
         print(f"  {reason}")
     print(f"{SNAPSHOT}: the data at hand are accepted; commit it" if drift.changed else f"{SNAPSHOT}: nothing changed")

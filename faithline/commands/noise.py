@@ -24,7 +24,9 @@ def add(commands: Commands) -> None:
 def _noise(arguments: argparse.Namespace) -> None:
     from faithline.data.raw_tables import raw_tables
     from faithline.data.source_settings import FORMATS
-    from faithline.noise.command import load_settings, noise_command, shown
+    from faithline.noise.command import noise_command, shown
+    from faithline.noise.settings import Noise
+    from faithline.pipeline.params import load_section
 
-    settings = load_settings(arguments.root)
+    settings = load_section(arguments.root, "noise", Noise)
     print(shown(noise_command(arguments.path, arguments.format, settings, FORMATS, raw_tables), as_json=arguments.json))

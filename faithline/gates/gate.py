@@ -24,11 +24,8 @@ from faithline.gates.outcome import Outcome
 from faithline.gates.profile import Declared, TablesProfile, layout, measure
 from faithline.gates.snapshot import Snapshot, read_snapshot, take_snapshot, write_snapshot
 from faithline.pipeline.errors import DataInvalid
-from faithline.pipeline.graph import PARAMS_FILE
-from faithline.pipeline.params import convert
-from faithline.pipeline.yaml import read_mapping
 
-__all__ = ["LAYOUT", "SNAPSHOT", "VALUES", "GateResult", "accept_data", "check_data", "declared_in", "load_gates"]
+__all__ = ["LAYOUT", "SNAPSHOT", "VALUES", "GateResult", "accept_data", "check_data", "declared_in"]
 
 SNAPSHOT = "data_snapshot.json"
 """The accepted snapshot, in the project folder."""
@@ -46,23 +43,6 @@ class GateResult:
     snapshot: Snapshot | None
     """Of the data at hand; None if their layout is broken."""
     drift: Drift | None
-
-
-class _Section(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of params.yaml that says what passes."""
-
-    gates: Gates
-
-
-def load_gates(root: Path) -> Gates:
-    """Read the section `gates` of `root/params.yaml`.
-
-    Raises:
-        ConfigError: If the file or the section is missing or wrong.
-    """
-    path = root / PARAMS_FILE
-    sections = read_mapping(path)
-    return convert({key: value for key, value in sections.items() if key == "gates"}, _Section, path).gates
 
 
 class _Source(msgspec.Struct):

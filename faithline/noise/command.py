@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
 
 from faithline.data.readers.ledger import RowLedger
@@ -18,31 +17,11 @@ from faithline.noise.measure import Report, measure
 from faithline.noise.settings import Noise
 from faithline.noise.table import findings_table, lengths_table
 from faithline.pipeline.errors import ConfigError, DataInvalid
-from faithline.pipeline.graph import PARAMS_FILE
-from faithline.pipeline.params import convert
-from faithline.pipeline.yaml import read_mapping
 
-__all__ = ["SourceTables", "format_of", "load_settings", "noise_command", "shown"]
+__all__ = ["SourceTables", "format_of", "noise_command", "shown"]
 
 SourceTables = Callable[[Path, str, RowLedger], Iterator[Mapping[str, pa.Table]]]
 """Reads a raw file or folder of a format as batches of table rows, accounting for every row in the ledger."""
-
-
-class _Section(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of params.yaml that the command reads."""
-
-    noise: Noise
-
-
-def load_settings(root: Path) -> Noise:
-    """Read the section `noise` of `root/params.yaml`.
-
-    Raises:
-        ConfigError: If the file or the section is missing or wrong.
-    """
-    path = root / PARAMS_FILE
-    sections = read_mapping(path)
-    return convert({key: value for key, value in sections.items() if key == "noise"}, _Section, path).noise
 
 
 def noise_command(

@@ -52,6 +52,18 @@ def load_params(root: Path, graph: Graph, stage: Stage, params_type: type[P]) ->
     return convert({key: value for key, value in raw.items() if key in fields}, params_type, path)
 
 
+def load_section(root: Path, section: str, kind: type[P]) -> P:
+    """Read one section of `root/params.yaml`, for a command that runs outside the pipeline.
+
+    Raises:
+        ConfigError: If the file or the section is missing or wrong.
+    """
+    path = root / PARAMS_FILE
+    own = {key: value for key, value in read_mapping(path).items() if key == section}
+    settings: P = getattr(convert(own, msgspec.defstruct("Section", [(section, kind)]), path), section)
+    return settings
+
+
 def check_top_level(raw: Mapping[str, object], known: frozenset[str], path: Path) -> None:
     """Refuse top-level keys that no stage depends on, the shared sections excepted."""
     for key in raw:

@@ -15,12 +15,13 @@ import pytest
 
 from faithline.data.readers.ledger import RowLedger
 from faithline.data.schema import DOCUMENTS, QUESTIONS
-from faithline.noise.command import format_of, load_settings, noise_command, shown
+from faithline.noise.command import format_of, noise_command, shown
 from faithline.noise.measure import measure
 from faithline.noise.plots import figures
 from faithline.noise.settings import Noise
 from faithline.noise.table import findings_table, lengths_table, value_at
 from faithline.pipeline.errors import ConfigError, DataInvalid
+from faithline.pipeline.params import load_section
 
 FORMATS = ("hotpotqa", "musique", "multihop_rag", "2wikimultihopqa")
 
@@ -174,13 +175,13 @@ def test_command_on_a_raw_file_and_on_a_folder(
 def test_settings_come_from_params(tmp_path: Path, noise_settings: Callable[..., Noise]) -> None:
     section = msgspec.json.encode(noise_settings(sort_mib=7)).decode()
     (tmp_path / "params.yaml").write_text(f"seed: 1\nnoise: {section}\n", encoding="utf-8")
-    assert load_settings(tmp_path) == noise_settings(sort_mib=7)
+    assert load_section(tmp_path, "noise", Noise) == noise_settings(sort_mib=7)
     (tmp_path / "params.yaml").write_text(f"noise: {section.replace('sort_mib', 'sort_mb')}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="sort_mb"):
-        load_settings(tmp_path)
+        load_section(tmp_path, "noise", Noise)
     (tmp_path / "params.yaml").write_text("seed: 1\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="noise"):
-        load_settings(tmp_path)
+        load_section(tmp_path, "noise", Noise)
 
 
 def test_command_refuses_what_is_missing_or_useless(tmp_path: Path, noise_settings: Callable[..., Noise]) -> None:
