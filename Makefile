@@ -55,6 +55,8 @@ lock: $(UV)  ## Compile the lock of each dependency world
 	    --group $$world -o containers/$$world/requirements.lock; done
 	@$(UV) pip compile -q --upgrade --generate-hashes --no-header --python-version 3.11 $(TORCH) \
 	  --group dev -c containers/runtime/requirements.lock -o containers/runtime/dev.lock
+	@$(UV) pip compile -q --upgrade --generate-hashes --no-header --python-version 3.12 \
+	  --python-platform x86_64-unknown-linux-gnu --group gpu -o containers/gpu/requirements.lock
 	@sed -i -E 's/^(torch==[0-9.]+)\+cpu/\1/; /^--find-links|^--index-url|^--extra-index-url/d' containers/*/*.lock
 	@echo "lock: wrote $$(ls containers/*/*.lock | tr '\n' ' ')"
 
