@@ -1,6 +1,7 @@
 """Fault campaign of cluster runs: killed runners, a store that answers badly, the same stage started twice.
 
     python -m benchmarks.store_faults [--runs 200] [--server moto|rclone=PATH] [--rate 0.04] [--workers 2] [--seed 1]
+                                      [--page docs/cluster.md]
 
 Every run is a pipeline of three stages. Each stage is tried again until it ends with 0, as an orchestrator would: a try
 may be killed (kill -9) or told to stop (SIGTERM) at a random moment, or have a twin that starts at the same time. All
@@ -16,236 +17,24 @@ from __future__ import annotations
 import argparse
 import collections
 import hashlib
-import http.client
+import json
 import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-BUCKET = "faults"
+from benchmarks.store_servers import BUCKET, FAULTS, KEYS, STAGES, client, make_project, proxy, s3_server
+
 LEASE_S = 2.0
-KEYS = {"AWS_ACCESS_KEY_ID": "campaign", "AWS_SECRET_ACCESS_KEY": "campaign-secret", "AWS_DEFAULT_REGION": "us-east-1"}
-FAULTS = ("500", "503", "slow", "torn answer", "torn request", "lost answer")
-DVC_YAML = """\
-stages:
-  first:
-    cmd: python code/first.py
-    deps: [code/first.py, raw]
-    params: [seed, noisy]
-    outs: [data/first]
-    metrics: [{metrics/first.json: {cache: false}}]
-  second:
-    cmd: python code/second.py
-    deps: [code/second.py, data/first]
-    params: [size]
-    outs: [data/second.bin]
-  third:
-    cmd: python code/third.py
-    deps: [code/third.py, data/first/a.txt, data/second.bin, metrics/first.json]
-    outs: [data/third]
-    metrics: [{metrics/third.json: {cache: false}}]
-"""
-CODE = {
-    "first": """\
-import json, os, pathlib
-params = dict(line.split(": ") for line in pathlib.Path("params.yaml").read_text().splitlines())
-out = pathlib.Path("data/first")
-out.mkdir(parents=True, exist_ok=True)
-noise = os.urandom(4).hex() if params["noisy"] == "true" else ""
-for name in "abc":
-    (out / f"{name}.txt").write_text(name * int(params["seed"]) + noise + pathlib.Path("raw/in.txt").read_text())
-pathlib.Path("metrics").mkdir(exist_ok=True)
-pathlib.Path("metrics/first.json").write_text(json.dumps({"seed": int(params["seed"])}))
-""",
-    "second": """\
-import pathlib
-params = dict(line.split(": ") for line in pathlib.Path("params.yaml").read_text().splitlines())
-data = b"".join(path.read_bytes() for path in sorted(pathlib.Path("data/first").iterdir()))
-pathlib.Path("data/second.bin").write_bytes(data * int(params["size"]))
-""",
-    "third": """\
-import json, pathlib
-out = pathlib.Path("data/third")
-out.mkdir(parents=True, exist_ok=True)
-seed = json.loads(pathlib.Path("metrics/first.json").read_text())["seed"]
-(out / "x").write_text(pathlib.Path("data/first/a.txt").read_text() + str(seed))
-size = pathlib.Path("data/second.bin").stat().st_size
-pathlib.Path("metrics/third.json").write_text(json.dumps({"bytes": size}))
-""",
-}
-STAGES = tuple(CODE)
-
-
-def make_project(folder: Path, *, seed: int = 7, size: int = 2000, noisy: bool = False) -> Path:
-    """Write the pipeline of three stages."""
-    for name, text in CODE.items():
-        path = folder / "code" / f"{name}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    (folder / "raw").mkdir()
-    (folder / "raw" / "in.txt").write_text("hello\n", encoding="utf-8")
-    (folder / "dvc.yaml").write_text(DVC_YAML, encoding="utf-8")
-    (folder / "params.yaml").write_text(f"seed: {seed}\nsize: {size}\nnoisy: {str(noisy).lower()}\n", encoding="utf-8")
-    (folder / ".dvc").mkdir()
-    (folder / ".dvc" / "config").write_text("[core]\n    analytics = false\n    no_scm = true\n", encoding="utf-8")
-    (folder / ".dvcignore").touch()
-    return folder
-
-
-class Proxy(BaseHTTPRequestHandler):
-    """Passes requests on to a server and spoils some of them; `target`, `rate` and `dice` are set on a subclass."""
-
-    protocol_version = "HTTP/1.1"
-    target: tuple[str, int]
-    rate: float
-    dice: random.Random
-    seen: collections.Counter[str]
-
-    def handle_any(self) -> None:
-        """Pass one request on, or spoil it."""
-        fault = self.dice.choice(FAULTS) if self.dice.random() < self.rate else ""
-        if fault:
-            self.seen[fault] += 1
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if fault in {"500", "503"}:
-            code = "SlowDown" if fault == "503" else "InternalError"
-            self.answer(int(fault), {}, f"<Error><Code>{code}</Code><Message>injected</Message></Error>".encode())
-            return
-        if fault == "slow":
-            time.sleep(self.dice.uniform(0.1, 1.0))
-        self.close_connection = fault in {"torn answer", "torn request", "lost answer"}
-        upstream = http.client.HTTPConnection(*self.target, timeout=30)
-        try:
-            if fault == "torn request" and len(body) > 1:
-                self.send_half(upstream, body)
-                return
-            upstream.request(self.command, self.path, body, dict(self.headers.items()))
-            response = upstream.getresponse()
-            content = response.read()
-        finally:
-            upstream.close()
-        if fault != "lost answer":
-            headers = {k: v for k, v in response.getheaders() if k.lower() not in {"connection", "transfer-encoding"}}
-            self.answer(response.status, headers, content, torn=fault == "torn answer")
-
-    def send_half(self, upstream: http.client.HTTPConnection, body: bytes) -> None:
-        """Send a request up to the middle of its body, then hang up on the server and on the client."""
-        upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in self.headers.items():
-            upstream.putheader(name, value)
-        upstream.endheaders(body[: len(body) // 2])
-
-    def answer(self, status: int, headers: dict[str, str], content: bytes, *, torn: bool = False) -> None:
-        """Send an answer, half of its body only if it is to be torn."""
-        self.send_response_only(status)
-        for name, value in headers.items():
-            if name.lower() != "content-length" or self.command == "HEAD":
-                self.send_header(name, value)
-        if self.command != "HEAD":
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content[: len(content) // 2] if torn else content)
-
-    def log_message(self, *_: object) -> None:
-        """Keep quiet."""
-
-    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any  # noqa: N815 - the names are http.server's
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that are killed hang up; that is what this is about."""
-
-
-def serve_proxy(port: int, target: int, rate: float, seed: int) -> None:
-    """Serve until told to stop, then say what was spoilt."""
-    seen: collections.Counter[str] = collections.Counter()
-    members = {"target": ("127.0.0.1", target), "rate": rate, "dice": random.Random(seed), "seen": seen}
-    server = _Server(("127.0.0.1", port), type("Spoiling", (Proxy,), members))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        server.serve_forever()
-    finally:
-        print("faults injected: " + ", ".join(f"{name} {seen[name]}" for name in FAULTS), flush=True)
-
-
-def free_port() -> int:
-    """Find a port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(300):
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.1)
-    raise TimeoutError(f"no server on port {port}")
-
-
-@contextmanager
-def s3_server(kind: str, folder: Path) -> Iterator[int]:
-    """Run `moto`, or `rclone=PATH`'s S3 server on `folder`; yields its port."""
-    port = free_port()
-    if kind == "moto":
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    else:
-        (folder / BUCKET).mkdir(parents=True)
-        auth = f"{KEYS['AWS_ACCESS_KEY_ID']},{KEYS['AWS_SECRET_ACCESS_KEY']}"
-        command = [kind.partition("=")[2], "serve", "s3", "--addr", f"127.0.0.1:{port}", "--auth-key", auth]
-        command += ["--vfs-cache-mode", "off", str(folder)]
-    with _process(command, quiet=True):
-        _wait_for(port)
-        if kind == "moto":
-            client(port).create_bucket(Bucket=BUCKET)
-        yield port
-
-
-@contextmanager
-def proxy(target: int, *, rate: float, seed: int) -> Iterator[int]:
-    """Run the spoiling proxy in a process of its own; yields its port."""
-    port = free_port()
-    command = [sys.executable, "-m", "benchmarks.store_faults", "--proxy", str(port), str(target), str(rate), str(seed)]
-    with _process(command):
-        _wait_for(port)
-        yield port
-
-
-@contextmanager
-def _process(command: list[str], *, quiet: bool = False) -> Iterator[None]:
-    sink = subprocess.DEVNULL if quiet else None
-    process = subprocess.Popen(command, cwd=ROOT, stdout=sink, stderr=sink)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def client(port: int):
-    """Return a plain S3 client of the server itself."""
-    import boto3
-    from botocore.config import Config
-
-    names = {"aws_access_key_id": KEYS["AWS_ACCESS_KEY_ID"], "aws_secret_access_key": KEYS["AWS_SECRET_ACCESS_KEY"]}
-    config = Config(s3={"addressing_style": "path"})
-    return boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1", config=config, **names)
 
 
 class Campaign:
@@ -366,8 +155,32 @@ def check_store(server_port: int) -> tuple[int, int]:
     return len(objects), len(leases)
 
 
-def campaign(folder: Path, server: str, *, runs: int, rate: float, workers: int, seed: int) -> collections.Counter[str]:
-    """Do all runs and check everything; returns how the tries ended."""
+@dataclass(frozen=True)
+class Outcome:
+    """What a campaign came to; everything that can be wrong raises."""
+
+    runs: int
+    tries: collections.Counter[str]
+    """`STAGE: EXIT CODE` → how many tries ended so."""
+    faults: Mapping[str, int]
+    objects: int
+    """Objects in the store, all checked against their names."""
+    leases: int
+    """Leases that killed tries left, all expired."""
+    workspaces: int
+    """Private workspaces that killed tries left; the next try in the same folder removes them."""
+
+    @property
+    def codes(self) -> collections.Counter[str]:
+        """Exit code → tries of any stage."""
+        found: collections.Counter[str] = collections.Counter()
+        for name, count in self.tries.items():
+            found[name.partition(": ")[2]] += count
+        return found
+
+
+def campaign(folder: Path, server: str, *, runs: int, rate: float, workers: int, seed: int) -> Outcome:
+    """Do all runs and check everything."""
     import boto3.s3.transfer  # noqa: F401 - loaded once, before tries are forked
 
     import faithline.runs.run_stage  # noqa: F401
@@ -375,7 +188,9 @@ def campaign(folder: Path, server: str, *, runs: int, rate: float, workers: int,
 
     Project(make_project(folder / "warm-up"), cache=None, private=True).close()
     total: collections.Counter[str] = collections.Counter()
-    with s3_server(server, folder / "server") as port, proxy(port, rate=rate, seed=seed) as spoiling:
+    spoilt = folder / "spoilt.json"
+    serving = s3_server(server, folder / "server")
+    with serving as port, proxy(port, rate=rate, seed=seed, report=spoilt) as spoiling:
         pids = {}
         for worker in range(workers):
             report = folder / f"worker-{worker}"
@@ -402,10 +217,34 @@ def campaign(folder: Path, server: str, *, runs: int, rate: float, workers: int,
             for line in report.read_text().splitlines():
                 count, _, name = line.partition(" ")
                 total[name] += int(count)
-    left = [path for path in (folder / "work").iterdir() if not path.name.startswith(".run-") or path.is_dir()]
-    print(f"{runs} runs on {server.partition('=')[0]}: all complete and right; {objects} objects checked, ", end="")
-    print(f"{leases} leases left by killed tries, all expired; {len(left)} workspaces left by killed tries")
-    return total
+    left = [path for path in (folder / "work").iterdir() if path.is_dir()]
+    return Outcome(runs, total, json.loads(spoilt.read_text(encoding="utf-8")), objects, leases, len(left))
+
+
+def table(server: str, found: Outcome, seconds: float) -> str:
+    """Return the outcome as a Markdown table."""
+    ends = {"0": "ended well", "75": "ended with 75", "-9": "killed", "-15": "stopped before they listened"}
+    rows = [
+        ("Server", server.partition("=")[0]),
+        ("Runs of three stages, all complete and right", f"{found.runs}"),
+        ("Tries", f"{found.codes.total()}: " + ", ".join(f"{found.codes[c]} {what}" for c, what in ends.items())),
+        ("Requests spoilt", f"{sum(found.faults.values())}: " + ", ".join(f"{found.faults[n]} {n}" for n in FAULTS)),
+        ("Objects in the store, every content as its name says", f"{found.objects}"),
+        ("Leases left by killed tries, all expired", f"{found.leases}"),
+        ("Workspaces left by killed tries", f"{found.workspaces}"),
+        ("Time", f"{seconds / 60:.0f} min"),
+    ]
+    return "\n".join([f"| {rows[0][0]} | {rows[0][1]} |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows[1:])])
+
+
+def write_section(page: Path, name: str, text: str) -> None:
+    """Replace what stands between the marks of a section of a Markdown page."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    content = page.read_text(encoding="utf-8")
+    before, mark, rest = content.partition(begin)
+    if not mark or end not in rest:
+        sys.exit(f"{page} has no section {begin.strip()}")
+    page.write_text(f"{before}{begin}{text}\n{rest[rest.index(end) :]}", encoding="utf-8")
 
 
 def main() -> None:
@@ -415,12 +254,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.04, help="share of requests that are spoilt")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--proxy", nargs=4, metavar=("PORT", "TARGET", "RATE", "SEED"), help=argparse.SUPPRESS)
+    parser.add_argument("--page", type=Path, help="Markdown page whose section is replaced")
     arguments = parser.parse_args()
-    if arguments.proxy:
-        port, target, rate, seed = arguments.proxy
-        serve_proxy(int(port), int(target), float(rate), int(seed))
-        return
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         ends = campaign(
@@ -431,8 +266,10 @@ def main() -> None:
             workers=arguments.workers,
             seed=arguments.seed,
         )
-    print(f"tries: {', '.join(f'{name} x {count}' for name, count in sorted(ends.items()))}")
-    print(f"{time.monotonic() - begin:.0f} s")
+    text = table(arguments.server, ends, time.monotonic() - begin)
+    print(text)
+    if arguments.page:
+        write_section(arguments.page, f"store_faults {arguments.server.partition('=')[0]}", text)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int]:
         ctx.dep("models/backbone"),
         device=settings.device,
         dtype=settings.dtype,
-        adapter=ctx.dep("models/warm_start"),
+        adapter=ctx.dep("models/warm_start/answer"),
         merge=True,
     )
     check_window(model, settings)

@@ -1,1 +1,1 @@
-"""Stage warm_start: supervised LoRA warm start of the grounded-answer role."""
+"""Stage warm_start: supervised LoRA warm start of the roles, one adapter per group of them."""

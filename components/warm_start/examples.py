@@ -1,4 +1,4 @@
-"""From prepared questions to token ids: what the grounded-answer role learns from.
+"""The grounded-answer role: from prepared questions to token ids.
 
 An example shows a question with its gold passages and some distractors in a shuffled order, and teaches the canonical
 answer, or the abstention where the documents do not hold one. Prompt and completion are tokenised apart and only the
@@ -10,7 +10,6 @@ is too long distractors give way, and what is still too long is left out and cou
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from components.warm_start.params import Examples
+from components.warm_start.example_sets import IGNORED
+from components.warm_start.params import DocumentRows
 from faithline.agents.answer import messages, target
 from faithline.agents.passage import Passage
 from faithline.data import prepared
 from faithline.data.schema import Split
 from faithline.lm.chat import Chat
-from faithline.pipeline.errors import DataInvalid
 
-__all__ = ["IGNORED", "Case", "ExampleSet", "build_examples", "encode", "read_cases"]
-
-IGNORED = -100
-"""Label of positions that are not learned."""
+__all__ = ["Case", "answers", "encode", "read_cases"]
 
 _COLUMNS = ("question_id", "question", "answers", "answerable", "documents", "supporting")
 
@@ -47,61 +43,24 @@ class Case:
     """Canonical answer; None where the documents do not hold one."""
 
 
-@dataclass(frozen=True)
-class ExampleSet:
-    """Tokenised examples of one split."""
-
-    rows: list[dict[str, list[int]]]
-    """Each with `input_ids` and `labels` of the same length."""
-    skipped: Mapping[str, int]
-    """Questions left out, by reason."""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all examples."""
-        return sum(len(row["input_ids"]) for row in self.rows)
-
-    @property
-    def learned(self) -> int:
-        """Tokens that are learned."""
-        return sum(label != IGNORED for row in self.rows for label in row["labels"])
-
-
-def build_examples(folder: Path, split: Split, settings: Examples, *, limit: int, seed: int, chat: Chat) -> ExampleSet:
-    """Tokenise up to `limit` questions of a split.
+def answers(
+    folder: Path, split: Split, settings: DocumentRows, *, max_length: int, seed: int, chat: Chat
+) -> Iterator[dict[str, list[int]] | str]:
+    """Yield a split's examples in the order drawn by seed, or why a question gives none.
 
     Args:
         folder: data/prepared.
         split: Which questions.
-        settings: Sets, distractors and length.
-        limit: Most examples.
+        settings: Sets and distractors.
+        max_length: Tokens of an example.
         seed: Decides which questions and contexts are drawn.
         chat: The backbone's chat template.
-
-    Raises:
-        DataInvalid: There is not one usable question.
     """
-    rows: list[dict[str, list[int]]] = []
-    skipped: Counter[str] = Counter()
     for case in read_cases(folder, split, settings, seed):
-        if len(rows) == limit:
-            break
-        row = case if isinstance(case, str) else encode(chat, case, settings.max_length)
-        if isinstance(row, str):
-            skipped[row] += 1
-        else:
-            rows.append(row)
-    if not rows:
-        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(skipped.items()))
-        raise DataInvalid(
-            f"no question of split {split} can be learned from ({reasons})",
-            where=str(folder),
-            next_step="raise warm_start.examples.max_length, or choose other warm_start.examples.sets",
-        )
-    return ExampleSet(rows=rows, skipped=dict(sorted(skipped.items())))
+        yield case if isinstance(case, str) else encode(chat, case, max_length)
 
 
-def read_cases(folder: Path, split: Split, settings: Examples, seed: int) -> Iterator[Case | str]:
+def read_cases(folder: Path, split: Split, settings: DocumentRows, seed: int) -> Iterator[Case | str]:
     """Yield the questions of a split in an order drawn by seed: a case, or the reason why there is none."""
     table = prepared.questions(folder, split=split, sets=settings.sets, columns=_COLUMNS)
     documents = prepared.documents(folder, sets=settings.sets)

@@ -35,12 +35,13 @@ def require_finite_weights(model: nn.Module) -> None:
             raise Diverged("a trained weight is not a finite number", where=name, next_step=_NEXT)
 
 
-def require_better(before: float, after: float) -> None:
+def require_better(before: float, after: float, adapter: str) -> None:
     """Check that training has lowered the validation loss: a collapse may give finite numbers.
 
     Args:
         before: Of the backbone alone.
         after: Of the adapter to be kept.
+        adapter: Its name.
 
     Raises:
         Diverged: It has not.
@@ -48,6 +49,6 @@ def require_better(before: float, after: float) -> None:
     if after >= before:
         raise Diverged(
             f"training did not lower the validation loss: {before:.4g} before, {after:.4g} after",
-            where="training",
+            where=f"training of adapter {adapter}",
             next_step=f"{_NEXT}; or train longer on more examples",
         )

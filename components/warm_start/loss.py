@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from components.warm_start.examples import IGNORED
+from components.warm_start.example_sets import IGNORED
 
 __all__ = ["TokenLosses", "collate", "token_losses"]
 

@@ -8,19 +8,60 @@ import msgspec
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)]
+AdapterName = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]*$")]
 
 
-class Examples(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which questions are learned from, and in what context."""
+class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How much of one role is learned."""
 
     sets: list[str] | None
     """Sets of data/prepared to take questions from; null = all."""
     train: Count
-    """Most training questions (split train), drawn by seed."""
+    """Most training examples (split train)."""
     validation: Count
-    """Most validation questions (split validation)."""
+    """Most validation examples (split validation)."""
+
+
+class DocumentRows(Rows, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A role that is shown documents."""
+
     distractors: Annotated[int, msgspec.Meta(ge=0)]
-    """Passages without evidence shown beside the gold ones, as far as the question has them."""
+    """Documents shown beside those that the completion is made of, as far as there are any; length may leave fewer."""
+
+
+class ProposerRows(Rows, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """MARCH's Proposer; its prompt should be the one of `march.reward`, and train_march warns if it is not."""
+
+    sees_query: bool
+    min_pairs: Count
+    max_pairs: Count
+
+
+class Roles(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one adapter learns; a role that is absent is not learned."""
+
+    answer: DocumentRows | None = None
+    """Grounded answers, from the questions of data/prepared, drawn by seed."""
+    solver: DocumentRows | None = None
+    """This and the next: rows of data/training/sft, those drawn first there."""
+    proposer: ProposerRows | None = None
+    checker: DocumentRows | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an adapter that learns nothing."""
+        if not self.named():
+            raise ValueError("an adapter needs at least one role")
+
+    def named(self) -> dict[str, Rows]:
+        """The roles that are learned, in a fixed order."""
+        found = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: rows for name, rows in found.items() if rows is not None}
+
+
+class Adapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One adapter."""
+
+    roles: Roles
     max_length: Count
     """Tokens of prompt and completion. Distractors give way first; what is still longer is left out and counted."""
 
@@ -49,9 +90,9 @@ class Optimisation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     max_grad_norm: Annotated[float, msgspec.Meta(gt=0.0)]
     """Gradients longer than this are scaled down to it."""
     epochs: Annotated[float, msgspec.Meta(gt=0.0)]
-    """Passes over the training questions."""
+    """Passes over the training examples."""
     batch_size: Count
-    """Questions per forward pass."""
+    """Examples per forward pass."""
     accumulation: Count
     """Forward passes per optimiser step."""
     gradient_checkpointing: bool
@@ -64,13 +105,14 @@ class WarmStart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     device: Literal["auto", "cpu", "cuda"]
     dtype: Literal["auto", "float32", "bfloat16"]
     """Number type of the frozen backbone; `auto` is bfloat16 on a GPU that computes it, float32 elsewhere."""
-    examples: Examples
+    adapters: Annotated[dict[AdapterName, Adapter], msgspec.Meta(min_length=1)]
+    """What is trained, each from the backbone; the names are folders of models/warm_start."""
     lora: Lora
     optimisation: Optimisation
     log_every: Count
     """Optimiser steps between two points of the training curve."""
     eval_every: Count
-    """Optimiser steps between two measurements on the validation questions."""
+    """Optimiser steps between two measurements on the validation examples."""
     keep: Literal["best", "last"]
     """Which adapter is written: the one with the lowest validation loss, or the last one."""
 

@@ -1,30 +1,35 @@
-"""The warm start from prepared data to an adapter folder.
+"""The warm start of one adapter, from data to an adapter folder.
 
-Reads examples, puts a fresh LoRA adapter on the frozen backbone, lets the Trainer train it, and writes what PEFT and
-vLLM load as it is. The adapter's bytes are a function of data, backbone, settings and seed on a given machine.
+Reads its roles' examples, puts a fresh LoRA adapter on the frozen backbone, lets the Trainer train it, and writes what
+PEFT and vLLM load as it is. The adapter's bytes are a function of data, backbone, settings and seed on a given machine,
+whatever other adapters are trained beside it.
 """
 
 from __future__ import annotations
 
 import csv
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import transformers
 from peft import LoraConfig, PeftModel, TaskType, get_peft_model
 from transformers import TrainingArguments
 
 from components.warm_start.callbacks import Best, Curve, Reporter
-from components.warm_start.examples import ExampleSet, build_examples
+from components.warm_start.example_sets import ExampleSet, joined, taken
+from components.warm_start.examples import answers
 from components.warm_start.health import require_finite_weights
 from components.warm_start.loss import collate
-from components.warm_start.params import Lora, WarmStart
+from components.warm_start.params import Adapter, DocumentRows, Lora, Rows, WarmStart
+from components.warm_start.roles import role_examples
 from components.warm_start.trainer import AnswerTrainer, summarise
 from faithline.lm import backbone
 from faithline.lm.chat import Chat
 from faithline.pipeline.errors import ConfigError
+from faithline.training_sets.schema import Role, TrainingSplit
 
 __all__ = [
     "Examples",
@@ -34,7 +39,7 @@ __all__ = [
     "summary",
     "train",
     "write_adapter",
-    "write_curve",
+    "write_curves",
 ]
 
 _CURVE = ("step", "loss", "learning_rate", "eval_loss", "eval_exact")
@@ -60,13 +65,34 @@ class Result:
     """Step of the adapter in `model`."""
 
 
-def read_examples(folder: Path, settings: WarmStart, seed: int, chat: Chat) -> Examples:
-    """Tokenise both splits; see `build_examples`."""
-    chosen = settings.examples
-    return Examples(
-        train=build_examples(folder, "train", chosen, limit=chosen.train, seed=seed, chat=chat),
-        validation=build_examples(folder, "validation", chosen, limit=chosen.validation, seed=seed, chat=chat),
-    )
+def read_examples(prepared: Path, sft: Path, settings: Adapter, seed: int, chat: Chat) -> Examples:
+    """Tokenise both splits of all roles of an adapter.
+
+    Args:
+        prepared: data/prepared, which the role `answer` learns from.
+        sft: data/training/sft, which all others learn from.
+        settings: Of the adapter.
+        seed: Decides the questions and contexts of the role `answer`.
+        chat: The backbone's chat template.
+
+    Raises:
+        DataInvalid: A role has nothing to learn from.
+    """
+    length = settings.max_length
+
+    def part(role: str, rows: Rows, split: TrainingSplit) -> ExampleSet:
+        if role == "answer" and isinstance(rows, DocumentRows):
+            where = prepared
+            found = answers(prepared, split, rows, max_length=length, seed=seed, chat=chat)
+        else:
+            where = sft
+            found = role_examples(sft, cast("Role", role), split, rows, max_length=length, chat=chat)
+        return taken(found, getattr(rows, split), role=role, split=split, where=str(where))
+
+    def whole(split: TrainingSplit) -> ExampleSet:
+        return joined([part(role, rows, split) for role, rows in settings.roles.named().items()])
+
+    return Examples(train=whole("train"), validation=whole("validation"))
 
 
 def add_adapter(model: transformers.PreTrainedModel, settings: Lora, seed: int) -> PeftModel:
@@ -208,9 +234,19 @@ def write_adapter(model: PeftModel, folder: Path, base_name: str) -> None:
     (folder / "README.md").unlink(missing_ok=True)  # PEFT's empty model card
 
 
-def write_curve(curve: dict[int, dict[str, float]], path: Path) -> None:
-    """Write the training curve as CSV; a cell is empty where nothing was measured."""
+def write_curves(curves: Mapping[str, dict[int, dict[str, float]]], path: Path) -> None:
+    """Write the training curves side by side as CSV, by optimiser step; a cell is empty where nothing was measured.
+
+    The first adapter's columns have plain names, those of the others start with `<adapter>/`.
+    """
+    first = next(iter(curves))
+    rows: dict[int, dict[str, float]] = {}
+    for name, curve in curves.items():
+        for step, row in curve.items():
+            named = {column if name == first else f"{name}/{column}": value for column, value in row.items()}
+            rows.setdefault(step, {"step": step}).update(named)
+    columns = [*_CURVE, *(f"{name}/{column}" for name in curves if name != first for column in _CURVE[1:])]
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, _CURVE, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({"step": step, **row} for step, row in sorted(curve.items()))
+        writer.writerows(row for _, row in sorted(rows.items()))

@@ -16,10 +16,12 @@ from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE, Graph, Stage, load_graph
 from faithline.pipeline.yaml import read_mapping
 
-__all__ = ["STAGE_LABEL", "Task", "Toleration", "canonical", "project_tasks", "read_project"]
+__all__ = ["CACHE_MOUNT", "STAGE_LABEL", "Task", "Toleration", "canonical", "project_tasks", "read_project"]
 
 STAGE_LABEL = "faithline.dev/stage"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+CACHE_MOUNT = "/cache"
+"""Where the images keep downloaded models (`XDG_CACHE_HOME`)."""
 
 
 @dataclass(frozen=True, order=True)
@@ -68,6 +70,8 @@ class Task:
     has_metrics: bool
     has_page: bool
     """Whether the stage writes an HTML page."""
+    cache_claim: str = ""
+    """Volume claim mounted at `CACHE_MOUNT`; empty without one."""
 
 
 def canonical(document: object) -> str:
@@ -131,6 +135,7 @@ def _task(graph: Graph, stage: Stage, cluster: Cluster, params: str) -> Task:
         backoff_max_s=cluster.retry.backoff_max_s if wanted.retries else 0,
         has_metrics=bool(stage.metrics),
         has_page=any(path.endswith(".html") for path in stage.products),
+        cache_claim=cluster.cache_claim or "",
     )
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from faithline.pipeline.errors import ExitCode, classify
+from faithline.pipeline.errors import ConfigError, ExitCode, classify
 from faithline.store.objects import Store
 
 __all__ = ["Tombstone", "guarded", "lasting", "read_tombstone", "tombstone_key"]
@@ -37,12 +37,24 @@ def lasting(code: int) -> bool:
 
 
 def read_tombstone(store: Store, run_id: str, stage: str) -> Tombstone | None:
-    """Return the tombstone of a stage, None if it has none."""
-    found = store.read(tombstone_key(run_id, stage))
+    """Return the tombstone of a stage, None if it has none.
+
+    Raises:
+        ConfigError: If it is damaged.
+    """
+    key = tombstone_key(run_id, stage)
+    found = store.read(key)
     if found is None:
         return None
-    document = json.loads(found.content)
-    return Tombstone(int(document["exit_code"]), str(document["what"]))
+    try:
+        document = json.loads(found.content)
+        return Tombstone(int(document["exit_code"]), str(document["what"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"the tombstone is damaged: {type(error).__name__} {error}",
+            where=f"{store.url}/{key}",
+            next_step="delete it if the stage is to be tried again",
+        ) from None
 
 
 def guarded(store: Store, run_id: str, stage: str, attempt: Callable[[], int]) -> int:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from faithline.cluster.tasks import Task, read_project
+from faithline.cluster.tasks import CACHE_MOUNT, Task, read_project
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE
 
@@ -142,6 +142,8 @@ def _place(step: PipelineTask, task: Task) -> None:
             kubernetes.add_toleration(step, taint.key, "Exists", effect=taint.effect)
     if task.shm_gib:
         kubernetes.empty_dir_mount(step, SHM_VOLUME, "/dev/shm", "Memory", f"{task.shm_gib}Gi")  # noqa: S108 - a mount point
+    if task.cache_claim:
+        kubernetes.mount_pvc(step, task.cache_claim, CACHE_MOUNT)
     for label, value in task.labels:
         kubernetes.add_pod_label(step, label, value)
     kubernetes.set_timeout(step, task.timeout_s)

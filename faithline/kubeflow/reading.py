@@ -13,7 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from faithline.cluster.quantities import cores, gibibytes
-from faithline.cluster.tasks import Task, Toleration, canonical
+from faithline.cluster.tasks import CACHE_MOUNT, Task, Toleration, canonical
 from faithline.pipeline.errors import ConfigError
 
 __all__ = ["compiled_tasks", "platform_executors"]
@@ -94,6 +94,7 @@ def _task(
         backoff_max_s=_seconds(retry.get("backoffMaxDuration")),
         has_metrics="system.Metrics" in kinds,
         has_page="system.HTML" in kinds,
+        cache_claim=_cache_claim(settings),
     )
 
 
@@ -115,6 +116,14 @@ def _shm(settings: Mapping[str, Any]) -> int:
         if PurePosixPath(mount["mountPath"]) == PurePosixPath("/dev/shm") and mount.get("medium") == "Memory":  # noqa: S108
             return int(gibibytes(mount["sizeLimit"]))
     return 0
+
+
+def _cache_claim(settings: Mapping[str, Any]) -> str:
+    for mount in settings.get("pvcMount", []):
+        if PurePosixPath(mount["mountPath"]) == PurePosixPath(CACHE_MOUNT):
+            named = mount.get("constant") or mount["pvcNameParameter"]["runtimeValue"]["constant"]
+            return str(named)
+    return ""
 
 
 def _seconds(duration: str | None) -> int:

@@ -52,12 +52,14 @@ class Sampling:
     """0 means greedy."""
     top_p: float
     """Share of the probability mass to choose from, the likeliest tokens first; 1 means all."""
+    top_k: int = 0
+    """Likeliest tokens to choose from, before top_p is applied to what they hold; 0 means all."""
 
     def __post_init__(self) -> None:
-        if self.temperature < 0 or not 0 < self.top_p <= 1:
+        if self.temperature < 0 or not 0 < self.top_p <= 1 or self.top_k < 0:
             raise ConfigError(
-                f"impossible sampling settings: temperature {self.temperature}, top_p {self.top_p}",
-                next_step="set temperature >= 0 and 0 < top_p <= 1",
+                f"impossible sampling settings: temperature {self.temperature}, top_p {self.top_p}, top_k {self.top_k}",
+                next_step="set temperature >= 0, 0 < top_p <= 1 and top_k >= 0",
             )
 
 
@@ -68,7 +70,8 @@ class Completion:
     ids: list[int]
     """New tokens, the stop token included when there was one."""
     logprobs: list[float]
-    """Log-probability of each token under softmax(logits / temperature), temperature 1 for greedy; before top_p."""
+    """Log-probability of each token under softmax(logits / temperature), temperature 1 for greedy;
+    before top_k and top_p."""
     stopped: bool
     """Whether a stop token ended it, rather than the limit."""
 
@@ -231,14 +234,27 @@ def _choose(logits: torch.Tensor, sampling: Sampling, draws: torch.Tensor | None
         logprobs = logits.log_softmax(-1)
     else:
         logprobs = (logits / sampling.temperature).log_softmax(-1)
-        likely, order = logprobs.sort(dim=-1, descending=True, stable=True)
-        mass = likely.double().exp().cumsum(-1)
-        # Tokens before which less than top_p has been gathered, hence always the first.
-        kept = (mass - likely.double().exp() < sampling.top_p).sum(-1, keepdim=True)
-        goal = draws[:, None] * mass.gather(1, kept - 1)
-        place = torch.minimum(torch.searchsorted(mass, goal, right=True), kept - 1)
-        chosen = order.gather(1, place).squeeze(1)
+        chosen = _draw(logprobs, sampling, draws)
     return chosen, logprobs.gather(1, chosen[:, None]).squeeze(1)
+
+
+def _draw(logprobs: torch.Tensor, sampling: Sampling, draws: torch.Tensor) -> torch.Tensor:
+    """One token per row; tokens are ranked only where the settings ask for it, as sorting a vocabulary is slow."""
+    limit = min(sampling.top_k or logprobs.shape[1], logprobs.shape[1])
+    if sampling.top_p == 1 and limit == logprobs.shape[1]:
+        mass = logprobs.double().exp().cumsum(-1)
+        place = torch.searchsorted(mass, draws[:, None] * mass[:, -1:], right=True)
+        return place.clamp(max=limit - 1).squeeze(1)
+    if limit < logprobs.shape[1]:
+        likely, order = logprobs.topk(limit, dim=-1)
+    else:
+        likely, order = logprobs.sort(dim=-1, descending=True, stable=True)
+    mass = likely.double().exp().cumsum(-1)
+    # Tokens before which less than top_p has been gathered, hence always the first.
+    kept = (mass - likely.double().exp() < sampling.top_p * mass[:, -1:]).sum(-1, keepdim=True)
+    goal = draws[:, None] * mass.gather(1, kept - 1)
+    place = torch.minimum(torch.searchsorted(mass, goal, right=True), kept - 1)
+    return order.gather(1, place).squeeze(1)
 
 
 def _common_prefix(prompts: Sequence[Sequence[int]]) -> int:

@@ -37,6 +37,9 @@ class Canaries(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Training questions with a numeric answer to try; each costs eight responses' worth of Proposer and Checker."""
     margin: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
     """Mean reward by which a faithful response must beat one that is not, on the scale of the outcome."""
+    rollout: Literal["refuse", "warn", "skip"]
+    """Beside perfect roles, which always decide, let the Proposer and Checker as they are before training judge.
+    refuse: free reward ends the run; warn: it is reported, for a small model's roles are weak judges; skip: not run."""
 
 
 class MarchReward(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

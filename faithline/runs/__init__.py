@@ -7,6 +7,7 @@ A run R in a store:
     runs/R/STAGE/lease.json       who runs the stage now; counts as released once it is old
     runs/R/STAGE/fragment.yaml    the stage's part of dvc.lock; written last, never changed: the stage is done
     runs/R/STAGE/attempts/        one record per attempt
+    runs/R/STAGE/tombstone.json   the stage failed for good: later attempts with `--tombstone` end at once
     runs/R/STAGE/checkpoints/     PPO checkpoints (`faithline.store.checkpoints`)
 
 What makes it right is that objects are named by their content and that the fragment is written last, once. The lease

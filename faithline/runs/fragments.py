@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -163,11 +163,16 @@ def _damaged(what: str, where: str) -> ConfigError:
 
 
 def check_agreement(fragments: Mapping[str, Fragment], graph: Graph) -> None:
-    """Check that every stage read what the others wrote, and that shared code was the same.
+    """Check that every stage wrote what `dvc.yaml` says, read what the others wrote, and shared code was the same.
 
     Raises:
         ConfigError: On the first disagreement, naming both stages.
     """
+    for name, fragment in fragments.items():
+        wrote = {PurePosixPath(out.path) for out in fragment.outs}
+        odd = wrote ^ {PurePosixPath(path) for path in graph.stage(name).products}
+        if odd:
+            raise _damaged(f"its outputs and dvc.yaml's differ in {', '.join(sorted(map(str, odd)))}", f"stage {name}")
     written = {out.path: (name, out.md5) for name, fragment in fragments.items() for out in fragment.outs}
     first: dict[str, tuple[str, str]] = {}
     for name in (stage for stage in graph.order() if stage in fragments):

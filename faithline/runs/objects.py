@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from faithline.pipeline.errors import EnvironmentMismatch
@@ -69,8 +69,19 @@ class Cache:
         return self.path(md5).is_file()
 
     def files(self, md5: str) -> dict[str, str]:
-        """Return relative path → MD5 of the files of a folder whose `.dir` object is in the cache."""
-        return {entry["relpath"]: entry["md5"] for entry in json.loads(self.path(md5).read_bytes())}
+        """Return relative path → MD5 of the files of a folder whose `.dir` object is in the cache.
+
+        Raises:
+            EnvironmentMismatch: If it is no list of files below the folder.
+        """
+        try:
+            found = {str(entry["relpath"]): str(entry["md5"]) for entry in json.loads(self.path(md5).read_bytes())}
+        except (ValueError, KeyError, TypeError) as error:
+            raise EnvironmentMismatch(f"no list of files: {error}", where=str(self.path(md5))) from None
+        for path in map(PurePosixPath, found):
+            if path.is_absolute() or ".." in path.parts:
+                raise EnvironmentMismatch(f"a list of files leads out of its folder: {path}", where=str(self.path(md5)))
+        return found
 
     def expand(self, hashes: Iterable[str]) -> set[str]:
         """Return all hashes, those of files in folders too; the folders' lists must be in the cache."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE, PIPELINE_FILE
@@ -67,10 +68,13 @@ def read_run(store: Store, run_id: str) -> RunDocument | None:
     if found is None:
         return None
     try:
-        return msgspec.json.decode(found.content, type=RunDocument)
-    except msgspec.DecodeError as error:
+        document = msgspec.json.decode(found.content, type=RunDocument)
+        if not isinstance(_settings(document), dict):
+            raise msgspec.ValidationError("its params are no mapping")
+        return document
+    except (msgspec.DecodeError, YAMLError) as error:
         raise ConfigError(
-            f"the run's document is damaged: {error}",
+            f"the run's document is damaged: {str(error).splitlines()[0]}",
             where=f"{store.url}/{run_key(run_id)}",
             next_step="start a new run with another id",
         ) from None
@@ -84,7 +88,7 @@ def check_same(run: RunDocument, root: Path) -> None:
     """
     advice = "check out what the run was started with, or start a new run with another id"
     ours = read_mapping(root / PARAMS_FILE)
-    theirs = YAML(typ="safe", pure=True).load(run.params)
+    theirs = _settings(run)
     if ours != theirs:
         differences = list(_differences(theirs, ours, ""))
         shown = "; ".join(differences[:5]) + ("; ..." if len(differences) > 5 else "")
@@ -99,6 +103,10 @@ def check_same(run: RunDocument, root: Path) -> None:
             where=str(root / PIPELINE_FILE),
             next_step=advice,
         )
+
+
+def _settings(run: RunDocument) -> Any:
+    return YAML(typ="safe", pure=True).load(run.params)
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], where: str) -> Iterator[str]:

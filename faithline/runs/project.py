@@ -169,14 +169,20 @@ class Project:
             if not any(covers(out, path) or covers(path, out) for out in made)
         }
 
-    def reproduce(self, stage: str, key: RunKey | None) -> Fragment:
+    def reproduce(self, stage: str, key: RunKey | None, *, fresh: bool) -> Fragment:
         """Run one stage unless the workspace or the run cache has its result, and return its lock entry.
+
+        Args:
+            stage: The stage.
+            key: Its place in the run cache, None if it has none.
+            fresh: Run it in any case.
 
         Raises:
             StageFailed: If its command ended with another code than 0.
         """
+        cached = not fresh and self._has_result(key)
         with self._told():
-            self._repo.reproduce(targets=[stage], single_item=True, run_cache=self._has_result(key))
+            self._repo.reproduce(targets=[stage], single_item=True, force=fresh, run_cache=cached)
         entries = read_lock(self._root)
         if stage not in entries:
             raise EnvironmentMismatch(f"DVC wrote no entry for stage {stage}", where=LOCK_FILE)

@@ -196,13 +196,18 @@ def _work(job: _Job, project: Project, stopper: Stopper) -> int:
     with job.attempt.timed("inputs"):
         upstream = upstream_fragments(store, run_id, stage, job.graph)
         write_lock(job.root, list(upstream.values()))
-        bring(project, store, job.root, wanted_outputs(job.graph, stage, upstream), job.attempt.received)
+        wanted = wanted_outputs(job.graph, stage, upstream)
+        if wanted:
+            size = sum(out.size for out in {out for out, _ in wanted})
+            job.attempt.log.info("inputs", stage=stage, outputs_of=",".join(upstream), bytes=size)
+        bring(project, store, job.root, wanted, job.attempt.received)
         key = project.run_key(stage)
-        if key is not None:
+        fresh = job.graph.stage(stage).meta.get("cache") is False
+        if key is not None and not fresh:
             bring_result(project, store, key, job.attempt.received, job.attempt.log)
     with job.attempt.timed("stage"):
         try:
-            fragment = project.reproduce(stage, key)
+            fragment = project.reproduce(stage, key, fresh=fresh)
         except StageFailed as error:
             if stopper.requested:
                 raise Stopped from None
@@ -223,6 +228,7 @@ def _work(job: _Job, project: Project, stopper: Stopper) -> int:
 
 
 def _check_code(project: Project, graph: Graph, done: Fragment, run_id: str) -> None:
+    check_agreement({done.stage: done}, graph)
     made = [path for stage in graph.stages.values() for path in stage.products]
     here = project.local_deps(done.stage, made)
     changed = [dep.path for dep in done.deps if here.get(dep.path, dep.md5) != dep.md5]

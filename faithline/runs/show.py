@@ -35,11 +35,22 @@ def show(root: Path, store: Store, run_id: str) -> Iterator[str]:
 def _state(store: Store, run_id: str, stage: str, *, done: bool) -> str:
     attempts = sorted(entry.key for entry in store.list(f"runs/{run_id}/{stage}/attempts/"))
     found = store.read(attempts[-1]) if attempts else None
-    last = json.loads(found.content) if found else {}
-    spent = f"{sum(last['seconds'].values()):.0f} s" if last else ""
+    last = _record(found.content) if found else None
     if done:
-        return f"done ({last['outcome']}, {spent}, attempts: {len(attempts)})" if last else "done"
+        return f"done ({last['outcome']}, {last['spent']}, attempts: {len(attempts)})" if last else "done"
     holder = read_holder(store, lease_key(run_id, stage))
     if holder is not None and not holder.expired:
         return f"running on {holder.owner}, heard of {holder.age_s:.0f} s ago"
-    return f"ended with {last['exit_code']} after {spent}, attempts: {len(attempts)}" if last else "not started"
+    if last:
+        return f"ended with {last['exit_code']} after {last['spent']}, attempts: {len(attempts)}"
+    return f"attempts: {len(attempts)}, the last one's record is damaged" if found else "not started"
+
+
+def _record(content: bytes) -> dict[str, str] | None:
+    """Return what is shown of an attempt, None if its record is damaged; it is for people only."""
+    try:
+        record = json.loads(content)
+        spent = f"{sum(record['seconds'].values()):.0f} s"
+        return {"outcome": str(record["outcome"]), "exit_code": str(record["exit_code"]), "spent": spent}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

@@ -34,6 +34,8 @@ _REFUSED = {"412", "409", "PreconditionFailed", "ConditionalRequestConflict"}
 _FORBIDDEN = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AllAccessDisabled"}
 _PASSING = {"429", "BadDigest", "IncompleteBody", "RequestTimeout", "RequestTimeTooSkewed", "SlowDown", "NoSuchUpload"}
 """Client errors that a second try may cure; any other client error is a fault of settings."""
+_LASTING_TLS = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")
+"""Failures of TLS that no second try cures."""
 
 
 class S3Store:
@@ -159,6 +161,14 @@ class S3Store:
                     where=where,
                     next_step="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the pod a role",
                 ) from None
+            except raised.SSLError as error:
+                if any(reason in str(error) for reason in _LASTING_TLS):
+                    raise EnvironmentMismatch(
+                        f"the store's endpoint cannot be trusted or speaks no TLS: {error}",
+                        where=where,
+                        next_step="correct http or https in AWS_ENDPOINT_URL, or set AWS_CA_BUNDLE",
+                    ) from None
+                raise _unreachable(f"SSLError: {error}", where) from None
             except (raised.ParamValidationError, raised.InvalidRegionError) as error:
                 raise ConfigError(f"S3 settings are wrong: {error}", where=where) from None
             except (raised.BotoCoreError, Boto3Error, broken.HTTPError) as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from faithline.cluster.tombstone import Tombstone, guarded, read_tombstone, tombstone_key
-from faithline.pipeline.errors import Diverged, Preempted
+from faithline.pipeline.errors import ConfigError, Diverged, Preempted
 from faithline.store.objects import FolderStore
 
 
@@ -81,3 +81,10 @@ def test_a_store_out_of_reach_does_not_hide_the_code(tmp_path: Path, capsys: pyt
 
     assert guarded(Broken(tmp_path), "r", "train", Attempts(30)) == 30
     assert "no tombstone" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b'{"exit_code": "x", "what": ""}'])
+def test_a_damaged_tombstone_exits_40(store: FolderStore, content: bytes) -> None:
+    store.write(tombstone_key("R", "train"), content)
+    with pytest.raises(ConfigError, match="tombstone is damaged"):
+        guarded(store, "R", "train", Attempts(0))

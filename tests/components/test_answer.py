@@ -308,8 +308,8 @@ def project(
     model = AutoModelForCausalLM.from_pretrained(tiny_backbone)
     torch.manual_seed(1)
     config = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False)
-    peft.get_peft_model(model, config).save_pretrained(str(root / "models/warm_start"))
-    backbone.write_base(root / "models/warm_start", tiny_backbone)
+    peft.get_peft_model(model, config).save_pretrained(str(root / "models/warm_start/answer"))
+    backbone.write_base(root / "models/warm_start/answer", tiny_backbone)
     ids = sorted(pq.read_table(root / "data/prepared/documents.parquet")["document_id"].to_pylist())
     meta = Meta(
         encoder=embed.fingerprint(embedder), corpus=corpus_digest(ids), documents=len(ids), dim=16, dtype="float32",
@@ -349,15 +349,15 @@ def test_end_to_end_twice_the_same_bytes(project: Path) -> None:
 
 
 def spoil_backbone(root: Path) -> None:
-    (root / "models/warm_start/backbone.json").write_text('{"fingerprint": "0123"}')
+    (root / "models/warm_start/answer/backbone.json").write_text('{"fingerprint": "0123"}')
 
 
 def remove_adapter(root: Path) -> None:
-    (root / "models/warm_start/adapter_model.safetensors").unlink()
+    (root / "models/warm_start/answer/adapter_model.safetensors").unlink()
 
 
 def break_adapter(root: Path) -> None:
-    path = root / "models/warm_start/adapter_model.safetensors"
+    path = root / "models/warm_start/answer/adapter_model.safetensors"
     save_file({name: torch.full_like(value, float("inf")) for name, value in load_file(path).items()}, path)
 
 

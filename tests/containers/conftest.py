@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ import pytest
 from filelock import FileLock
 
 from faithline.pipeline.machine import cache_folder
+from tests.runs.conftest import bucket, s3_port
+
+__all__ = ["Box", "Engine", "Node", "bucket", "s3_port"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
@@ -193,36 +196,58 @@ def docker_api(engine: Engine, base_image: str) -> Iterator[str]:
             service.wait(30)
 
 
+@dataclass
+class Node:
+    """What a cluster gives a task beside its image, which KFP's local engine leaves out; and how the tasks ended."""
+
+    root: Path
+    """KFP's pipeline root."""
+    secrets: dict[str, str] = field(default_factory=dict)
+    """Environment variables from Kubernetes secrets."""
+    volumes: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Claims, as Docker mounts folders."""
+    codes: list[int] = field(default_factory=list)
+    """Exit codes of the containers."""
+
+    def run(self, client: Any, image: str, command: list[str], volumes: Any, **arguments: Any) -> int:
+        """Run a container to its end, print its log and return its exit code."""
+        client.api.timeout = 1800  # podman answers a request for a log with its first line
+        environment = arguments.pop("environment", {}) | self.secrets
+        mounts = volumes | self.volumes
+        container = client.containers.run(
+            image=image, command=command, detach=True, volumes=mounts, environment=environment, **arguments
+        )
+        try:
+            for line in container.logs(stream=True):
+                print(line.decode(), end="")
+            self.codes.append(int(container.wait()["StatusCode"]))
+            return self.codes[-1]
+        finally:
+            container.remove(force=True)
+
+
 @pytest.fixture
-def kfp_docker(docker_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """kfp's local engine with its DockerRunner on podman; yields the pipeline root.
+def kfp_docker(docker_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    """KFP's local engine with its DockerRunner on podman.
 
     Initialise it with `kfp.local.init(local.DockerRunner(entrypoint="env", ...), pipeline_root=...)`: kfp hands a
     task's command to Docker as arguments of the entrypoint, where a cluster replaces the entrypoint.
     """
+    from kfp import local
     from kfp.local import docker_task_handler
 
     monkeypatch.setenv("DOCKER_HOST", docker_api)
+    node = Node(tmp_path / "root")
+    node.root.mkdir()
     # kfp 2.17 has the engine remove a container as it ends and takes the code of one that is gone for 0; podman has
     # always removed it by then, so that every failure would count as success (kubeflow/pipelines #13332).
-    monkeypatch.setattr(docker_task_handler, "run_docker_container", run_docker_container)
+    monkeypatch.setattr(docker_task_handler, "run_docker_container", node.run)
     # The image's user writes into folders that kfp makes, so they must be open to it.
     before = os.umask(0)
-    root = tmp_path / "root"
-    root.mkdir()
-    yield root
+    node.root.chmod(0o777)
+    yield node
     os.umask(before)
-
-
-def run_docker_container(client: Any, image: str, command: list[str], volumes: Any, **arguments: Any) -> int:
-    """Run a container to its end, print its log and return its exit code."""
-    container = client.containers.run(image=image, command=command, detach=True, volumes=volumes, **arguments)
-    try:
-        for line in container.logs(stream=True):
-            print(line.decode(), end="")
-        return int(container.wait()["StatusCode"])
-    finally:
-        container.remove(force=True)
+    local.config.LocalExecutionConfig.instance = None
 
 
 @pytest.fixture(scope="session")

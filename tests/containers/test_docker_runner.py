@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.containers.conftest import Node
 
 pytestmark = pytest.mark.slow
 STAGE = (
@@ -16,10 +17,10 @@ STAGE = (
 
 
 @pytest.fixture
-def runner(kfp_docker: Path) -> None:
+def runner(kfp_docker: Node) -> None:
     from kfp import local
 
-    local.init(local.DockerRunner(network_mode="none", entrypoint="env"), pipeline_root=str(kfp_docker))
+    local.init(local.DockerRunner(network_mode="none", entrypoint="env"), pipeline_root=str(kfp_docker.root))
 
 
 def pipeline(image: str, script: str) -> Any:

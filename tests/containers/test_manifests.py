@@ -93,6 +93,11 @@ def test_names_agree_with_params(rendered: list[dict[str, Any]]) -> None:
     find(rendered, "LocalQueue", cluster.queue or "faithline")
 
 
+def test_the_volume_of_models_is_that_of_params(rendered: list[dict[str, Any]]) -> None:
+    (claim,) = [m["metadata"]["name"] for m in rendered if m["kind"] == "PersistentVolumeClaim"]
+    assert load_cluster(ROOT).cache_claim in {None, claim}
+
+
 def test_pools_are_those_of_params(rendered: list[dict[str, Any]]) -> None:
     pools = load_cluster(ROOT).pools
     flavors = {m["metadata"]["name"]: m["spec"] for m in rendered if m["kind"] == "ResourceFlavor"}

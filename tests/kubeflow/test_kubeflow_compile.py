@@ -76,6 +76,7 @@ def test_the_toy_by_hand(toy: Path, documents: Documents) -> None:
         backoff_max_s=600,
         has_metrics=True,
         has_page=False,
+        cache_claim="cache",
     )
     assert json.loads(train.params)["rate"] == 0.001
     report = next(task for task in compiled_tasks(documents) if task.stage == "report")
@@ -109,6 +110,8 @@ def test_parity_of_this_repository() -> None:
         ("selector", lambda d: platform(d, "train").pop("nodeSelector")),
         ("tolerations", lambda d: platform(d, "train")["tolerations"].pop()),
         ("labels", lambda d: platform(d, "train").pop("podMetadata")),
+        ("cache_claim", lambda d: platform(d, "train").pop("pvcMount")),
+        ("cache_claim", lambda d: platform(d, "train")["pvcMount"][0].update(mountPath="/other")),
         ("user_id", lambda d: platform(d, "train")["securityContext"].update(runAsUser="0")),
         ("environment", lambda d: executor(d, "train").pop("env")),
         ("secrets", lambda d: platform(d, "train").pop("secretAsEnv")),

@@ -1,18 +1,10 @@
-"""The compiled pipeline run by KFP's own local engine, real commands and all; only the Docker daemon is a stand-in.
-
-The stand-in starts what the daemon would start, as a process in a fresh clone of the project, so everything else is
-real: the compiled text, KFP's orchestrator and placeholders, the wrapper, `run-stage`, DVC, the store.
-"""
+"""The compiled pipeline run by KFP's own local engine, real commands and all; only the Docker daemon is a stand-in."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-import types
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,71 +13,24 @@ import pytest
 from faithline.cluster.tombstone import read_tombstone
 from faithline.kubeflow.compile import compile_project
 from faithline.store.objects import FolderStore
+from tests.kubeflow.conftest import Daemon
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Daemon:
-    """Runs a container's command in a clone of the image's project, one clone per container."""
-
-    def __init__(self, image: Path, clones: Path) -> None:
-        self.image = image
-        self.clones = clones
-        self.ran: list[str] = []
-        self.codes: list[int] = []
-
-    def run(self, *, command: list[str], **_: Any) -> Any:
-        clone = Path(shutil.copytree(self.image, self.clones / str(len(self.ran))))
-        self.ran.append(command[command.index("run-stage") + 1])
-        argv = [
-            part
-            for word in command
-            for part in ([sys.executable, "-m", "faithline.cli"] if word == "faithline" else [word])
-        ]
-        done = subprocess.run(argv, cwd=clone, capture_output=True, check=False, env=self.environment())
-        self.codes.append(done.returncode)
-        return types.SimpleNamespace(
-            logs=lambda **_: iter([done.stdout + done.stderr]), wait=lambda: {"StatusCode": done.returncode}
-        )
-
-    @staticmethod
-    def environment() -> dict[str, str]:
-        return os.environ | {"PYTHONPATH": str(ROOT)}
-
-
 @pytest.fixture
-def daemon(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
+def daemon(toy: Path, tmp_path: Path, make_daemon: Callable[..., Daemon]) -> Daemon:
     from dvc.repo import Repo
-    from kfp import local
 
     Repo.init(str(toy), no_scm=True)
     text = (toy / "params.yaml").read_text().replace("s3://bucket/runs", f"file://{tmp_path}/store")
     (toy / "params.yaml").write_text(text)
-    found = Daemon(toy, tmp_path / "clones")
-    image = types.SimpleNamespace(tags=[], attrs={"RepoDigests": _images(text)})
-    client = types.SimpleNamespace(
-        images=types.SimpleNamespace(list=lambda: [image]), containers=found, info=dict, close=lambda: None
+    found: Daemon = make_daemon(
+        toy,
+        lambda image, number: Path(shutil.copytree(image, tmp_path / "clones" / str(number))),
+        {"PYTHONPATH": str(ROOT)},
     )
-    module: Any = types.ModuleType("docker")
-    module.from_env, module.DockerClient, module.errors = (
-        lambda: client,
-        object,
-        types.SimpleNamespace(NotFound=KeyError),
-    )
-    monkeypatch.setitem(sys.modules, "docker", module)
-    from kfp.local import docker_task_handler
-
-    monkeypatch.setattr(docker_task_handler, "docker", module, raising=False)
-    local.init(local.DockerRunner(), pipeline_root=str(tmp_path / "root"), raise_on_error=True)
-    yield found
-    local.config.LocalExecutionConfig.instance = None
-
-
-def _images(text: str) -> list[str]:
-    from ruamel.yaml import YAML
-
-    images: dict[str, str] = YAML(typ="safe").load(text)["cluster"]["images"]
-    return list(images.values())
+    return found
 
 
 def start(toy: Path, **arguments: str) -> Any:

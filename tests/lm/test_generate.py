@@ -144,18 +144,32 @@ def test_plan_respects_the_budget(sizes: list[tuple[int, int]], budget: int) -> 
         assert len(more) * (longest + new) > budget
 
 
-@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.5, 1.0), (2.0, 0.8), (1.0, 0.3), (1.0, 1e-9)])
-def test_sampling_follows_the_distribution(temperature: float, top_p: float) -> None:
+@pytest.mark.parametrize(
+    ("temperature", "top_p", "top_k"),
+    [
+        (1.0, 1.0, 0),
+        (0.5, 1.0, 0),
+        (2.0, 0.8, 0),
+        (1.0, 0.3, 0),
+        (1.0, 1e-9, 0),
+        (1.0, 1.0, 3),
+        (2.0, 0.7, 4),
+        (1.0, 1.0, 1),
+        (1.0, 0.8, 99),
+    ],
+)
+def test_sampling_follows_the_distribution(temperature: float, top_p: float, top_k: int) -> None:
     logits = torch.tensor([0.0, 2.0, -1.0, 1.0, 1.5, -30.0])
     # Uniform draws on a grid make the expected counts exact up to one per token.
     count = 10_000
     draws = (torch.arange(count, dtype=torch.float64) + 0.5) / count
-    chosen, logprobs = module._choose(logits.expand(count, -1), Sampling(temperature, top_p), draws)
+    chosen, logprobs = module._choose(logits.expand(count, -1), Sampling(temperature, top_p, top_k), draws)
     full = np.exp(logits.numpy().astype(np.float64) / temperature)
     full /= full.sum()
     kept, gathered = np.zeros(6), 0.0
-    for token in np.argsort(-full):
-        if gathered < top_p:
+    likeliest = np.argsort(-full)[: top_k or None]
+    for token in likeliest:
+        if gathered < top_p * full[likeliest].sum():
             kept[token] = full[token]
             gathered += full[token]
     kept /= kept.sum()
@@ -178,7 +192,9 @@ def test_logits_that_are_not_finite_end_the_run(tiny_backbone: Path, value: floa
         generate(model, requests([4, 6]), sampling=GREEDY, stop_ids=NEVER, batch_tokens=100)
 
 
-@pytest.mark.parametrize(("temperature", "top_p"), [(-1.0, 1.0), (1.0, 0.0), (1.0, 1.1)])
-def test_impossible_sampling_is_refused(temperature: float, top_p: float) -> None:
+@pytest.mark.parametrize(
+    ("temperature", "top_p", "top_k"), [(-1.0, 1.0, 0), (1.0, 0.0, 0), (1.0, 1.1, 0), (1.0, 1.0, -1)]
+)
+def test_impossible_sampling_is_refused(temperature: float, top_p: float, top_k: int) -> None:
     with pytest.raises(ConfigError, match="sampling"):
-        Sampling(temperature, top_p)
+        Sampling(temperature, top_p, top_k)

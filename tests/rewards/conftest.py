@@ -23,7 +23,7 @@ PLAIN: dict[str, Any] = {
     "scale": "minus_one_zero",
     "empty_reward": 0.0,
     "terms": {"reward_model": 0.0, "solver_format": 0.0, "checker_format": 0.0},
-    "canaries": {"items": 4, "margin": 0.05},
+    "canaries": {"items": 4, "margin": 0.05, "rollout": "refuse"},
 }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.store_faults import KEYS, client, make_project, s3_server
+from benchmarks.store_servers import KEYS, client, make_project, s3_server
 from faithline.runs.processes import marked
 
 

@@ -28,7 +28,7 @@ from faithline.store.objects import FolderStore
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pipeline of three stages after `dvc repro`."""
-    from benchmarks.store_faults import make_project
+    from benchmarks.store_servers import make_project
 
     folder = make_project(tmp_path_factory.mktemp("locked") / "project")
     subprocess.run([sys.executable, "-m", "dvc", "repro", "-q"], cwd=folder, check=True, timeout=300)
@@ -87,6 +87,16 @@ def test_code_that_changed_between_stages_is_named(locked: Path, fragments: dict
         fragments[name] = Fragment(name, entry)
     with pytest.raises(ConfigError, match="first read shared as"):
         check_agreement(fragments, load_graph(locked))
+
+
+@pytest.mark.parametrize("path", ["../../etc", "data/other", "/data/first"])
+def test_a_fragment_with_other_outputs_than_dvc_yaml_is_damaged(
+    locked: Path, fragments: dict[str, Fragment], path: str
+) -> None:
+    entry: dict[str, Any] = copy.deepcopy(dict(fragments["first"].entry))
+    entry["outs"][0]["path"] = path
+    with pytest.raises(ConfigError, match=r"outputs and dvc\.yaml's differ in .*data/first"):
+        check_agreement({"first": Fragment("first", entry)}, load_graph(locked))
 
 
 @pytest.mark.parametrize(

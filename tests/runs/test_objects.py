@@ -81,3 +81,15 @@ def test_a_file_that_changed_is_not_sent(tmp_path: Path) -> None:
     sources[md5].write_bytes(b"CONTENT")
     with pytest.raises(EnvironmentMismatch, match="changed after DVC hashed it"):
         push(FolderStore(tmp_path / "store"), sources, Moved())
+
+
+@pytest.mark.parametrize(
+    "listed",
+    ["", "{", "[1]", '[{"relpath": "x"}]', '[{"relpath": "../x", "md5": "0"}]', '[{"relpath": "/x", "md5": "0"}]'],
+)
+def test_a_list_of_files_that_is_none_or_leads_out_of_its_folder_is_refused(tmp_path: Path, listed: str) -> None:
+    cache = Cache(tmp_path)
+    cache.path("ab.dir").parent.mkdir(parents=True)
+    cache.path("ab.dir").write_text(listed)
+    with pytest.raises(EnvironmentMismatch, match="list of files"):
+        cache.files("ab.dir")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.store_faults import STAGES, client, make_project
+from benchmarks.store_servers import STAGES, client, make_project
 from faithline.runs.layout import fragment_key, lease_key
 from faithline.store.objects import open_store
 from tests.runs.conftest import Try
@@ -72,6 +72,36 @@ def test_another_run_takes_what_is_unchanged_from_the_run_cache(
     assert "ran stage=third" in outcomes["third"]
     assert list((tmp_path / "work").iterdir()) == []
     assert {path.name for path in project.iterdir()} == {".dvc", ".dvcignore", "code", "dvc.yaml", "params.yaml", "raw"}
+
+
+def test_a_clone_with_the_lock_of_an_earlier_run_starts_another(
+    bucket: str, project: Path, tmp_path: Path, run_stage: Start, start: Start
+) -> None:
+    store = f"s3://{bucket}"
+    for name in STAGES:
+        ended(run_stage(project, name, store, "--workspace", str(tmp_path / "work")))
+    ended(start(project, "runs", "adopt", "R", "--store", store))
+    expected = (project / "dvc.lock").read_bytes()
+    for name in STAGES:
+        clone = shutil.copytree(project, tmp_path / f"clone-{name}")
+        assert f"from the run cache stage={name}" in ended(run_stage(clone, name, store, run_id="R2"))
+    ended(start(project, "runs", "adopt", "R2", "--store", store))
+    assert (project / "dvc.lock").read_bytes() == expected
+
+
+def test_a_stage_that_is_not_to_be_cached_runs_in_every_run(tmp_path: Path, project: Path, run_stage: Start) -> None:
+    text = (project / "dvc.yaml").read_text()
+    changed = text.replace("    outs: [data/first]\n", "    outs: [data/first]\n    meta: {cache: false}\n")
+    assert changed != text
+    (project / "dvc.yaml").write_text(changed)
+    store = str(tmp_path / "store")
+    for run_id in ("R1", "R2", "R3"):
+        assert "run-stage ran stage=first" in ended(run_stage(project, "first", store, run_id=run_id))
+    assert "done before" in ended(run_stage(project, "first", store, run_id="R3"))
+    assert "run-stage ran stage=second" in ended(run_stage(project, "second", store, run_id="R1"))
+    clone = make_project(tmp_path / "clone")
+    (clone / "dvc.yaml").write_text(changed)
+    assert "from the run cache stage=second" in ended(run_stage(clone, "second", store, run_id="R2"))
 
 
 def test_a_stage_that_is_done_is_not_done_again(tmp_path: Path, project: Path, run_stage: Start) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.store_faults import client
-from faithline.pipeline.errors import ConfigError, Preempted
+from benchmarks.store_servers import client
+from faithline.pipeline.errors import ConfigError, EnvironmentMismatch, Preempted
 from faithline.store import s3
 from faithline.store.objects import ABSENT, FolderStore, Store, open_store
 
@@ -117,3 +117,11 @@ def test_a_server_that_is_away_exits_75(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("FAITHLINE_S3_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(Preempted, match="does not answer well"):
         open_store("s3://b/x").read("k")
+
+
+def test_https_to_a_server_without_tls_exits_40(bucket: str, s3_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3, "ATTEMPTS", 1)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"https://127.0.0.1:{s3_port}")
+    with pytest.raises(EnvironmentMismatch, match="speaks no TLS") as caught:
+        open_store(f"s3://{bucket}").read("k")
+    assert "http or https in AWS_ENDPOINT_URL" in caught.value.next_step

@@ -27,16 +27,12 @@ _ANSWER = "[Answer:"
 _ITEM = re.compile(r"([0-9]{1,18})\.[ \t]{0,8}Evidence:")
 
 _INSTRUCTION = (
-    "You verify data. Answer every question from the documents alone; infer nothing that they do not state. State the "
-    f"evidence before each answer. Where the documents do not say, the answer is: {CANNOT_ANSWER}. All other answers "
-    "are bare numbers: no unit, no per cent sign, no k for thousand, no range, no words.\n"
+    "You verify data. Answer each question from the documents alone, one line per question: its number, the evidence, "
+    f"the answer. An answer is a bare number (no unit, %, k, range or words), or {CANNOT_ANSWER} where the documents "
+    "do not say.\n"
     "Example. Document-1: The Lund ferry made 840 trips in 2019.\n"
     "- Question 1: How many trips did the Lund ferry make in 2019?\n"
-    "- Question 2: How many trips did the Lund ferry make in 2020?\n"
-    "Output:\n"
-    f"1. Evidence: Document-1 states that it made 840 trips in 2019. {_ANSWER} 840]\n"
-    f"2. Evidence: No document speaks of 2020. {_ANSWER} {CANNOT_ANSWER}]\n"
-    "Write one such line per question, with its number, and nothing else."
+    f"1. Evidence: Document-1 states that it made 840 trips in 2019. {_ANSWER} 840]"
 )
 
 

@@ -29,12 +29,11 @@ _ASK, _ANSWER = "- Question:", "[Answer:"
 _ASKED = re.compile(r"-[ \t]{0,8}Question:")
 
 _INSTRUCTION = (
-    "You annotate data. You are shown a response. For every number that matters in it, write one question whose only "
-    "right answer is that number.\n"
-    "1. A question must be complete without the response: name who, what, where and when. From 'The Lund ferry "
-    "made 840 trips in 2019', 'How many trips did the Lund ferry make in 2019?' is good, and 'How many trips did the "
-    "ferry make?' is not, for it could mean another ferry or year. Never state the answer in a question.\n"
-    "2. An answer is a bare number: no unit, no per cent sign, no k for thousand, no range, no words.\n"
+    "You annotate data. For every number that matters in the response write one question whose only right answer is "
+    "that number.\n"
+    "1. A question names who, what, where and when, and states no answer: 'How many trips did the Lund ferry make in "
+    "2019?', not 'How many trips did it make?'.\n"
+    "2. An answer is a bare number: no unit, %, k, range or words.\n"
     "Write {few} to {many} lines, as many as the response has numbers for, in exactly this form and nothing else:\n"
     f"{_ASK} ... {_ANSWER} n]\n"
     f"If the response states no number, write only: {NO_NUMBERS}"

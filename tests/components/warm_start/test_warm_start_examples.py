@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.warm_start.examples import IGNORED, Case, ExampleSet, build_examples, encode, read_cases
+from components.warm_start.example_sets import IGNORED, ExampleSet, taken
+from components.warm_start.examples import Case, answers, encode, read_cases
+from components.warm_start.params import DocumentRows
 from faithline.agents.answer import ABSTENTION, Passage, messages
 from faithline.lm.chat import Chat
 from faithline.pipeline.errors import DataInvalid
@@ -21,14 +23,18 @@ Row = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def cases(tmp_path_factory: pytest.TempPathFactory, prepare: Any, settings_with: Any) -> Cases:
+def cases(tmp_path_factory: pytest.TempPathFactory, prepare: Any) -> Cases:
     """Write prepared questions and read their cases."""
 
     def read(rows: Sequence[dict[str, Any]], split: Any = "train", seed: int = 1, **examples: Any) -> list[Case | str]:
         folder = prepare(tmp_path_factory.mktemp("prepared"), rows)
-        return list(read_cases(folder, split, settings_with(examples=examples).examples, seed))
+        return list(read_cases(folder, split, rows_with(**examples), seed))
 
     return read
+
+
+def rows_with(**changes: Any) -> DocumentRows:
+    return DocumentRows(**({"sets": None, "train": 8, "validation": 4, "distractors": 1} | changes))
 
 
 def names(case: Case | str) -> list[str]:
@@ -153,26 +159,26 @@ def test_distractors_give_way_gold_passages_never(chat: Chat) -> None:
     assert encode(chat, case, length(1, 3) - 1) == "too_long"
 
 
-def test_limits_counts_and_growth(tmp_path: Path, chat: Chat, prepare: Any, question: Any, settings_with: Any) -> None:
+def test_limits_counts_and_growth(tmp_path: Path, chat: Chat, prepare: Any, question: Any) -> None:
     rows = [question(n, **({"answers": []} if n % 3 == 0 else {})) for n in range(12)]
     folder = prepare(tmp_path, rows)
 
-    def built(limit: int, **examples: Any) -> ExampleSet:
-        chosen = settings_with(examples=examples).examples
-        return build_examples(folder, "train", chosen, limit=limit, seed=1, chat=chat)
+    def built(limit: int, split: Any = "train", max_length: int = 400) -> ExampleSet:
+        found = answers(folder, split, rows_with(), max_length=max_length, seed=1, chat=chat)
+        return taken(found, limit, role="answer", split=split, where=str(folder))
 
     everything = built(99)
-    assert (len(everything.rows), everything.skipped) == (8, {"no_answer": 4})
+    assert (len(everything.rows), everything.skipped) == (8, {"answer_no_answer": 4})
     assert built(3).rows == everything.rows[:3]
     assert everything.learned == sum(len(chat.completion(f"**answer {n}**")) for n in range(12) if n % 3)
     assert everything.tokens == sum(len(row["input_ids"]) for row in everything.rows)
-    with pytest.raises(DataInvalid, match="no_answer: 4, too_long: 8"):
+    with pytest.raises(DataInvalid, match="answer_no_answer: 4, answer_too_long: 8"):
         built(99, max_length=20)
-    with pytest.raises(DataInvalid, match="validation"):
-        build_examples(folder, "validation", settings_with().examples, limit=1, seed=1, chat=chat)
+    with pytest.raises(DataInvalid, match="split validation"):
+        built(1, "validation")
 
 
-def test_real_questions(real_data: Path, make_project: Callable[..., Path], chat: Chat, settings_with: Any) -> None:
+def test_real_questions(real_data: Path, make_project: Callable[..., Path], chat: Chat) -> None:
     """The excerpts of HotpotQA, 2Wiki and MuSiQue: every example learns its own answer and nothing else."""
     from components.prepare_data.__main__ import run as prepare
     from components.prepare_data.params import Params as PrepareParams
@@ -185,8 +191,9 @@ def test_real_questions(real_data: Path, make_project: Callable[..., Path], chat
     root = make_project({"prepare_data": {"root": str(real_data), "sources": sources}}, tiny=False)
     (root / "data/raw/sample").mkdir(parents=True)
     assert execute(root, "prepare_data", PrepareParams, prepare) == 0
-    chosen = settings_with(examples={"max_length": 4000, "distractors": 2}).examples
-    built = build_examples(root / "data/prepared", "train", chosen, limit=60, seed=1, chat=chat)
+    folder = root / "data/prepared"
+    found = answers(folder, "train", rows_with(distractors=2), max_length=4000, seed=1, chat=chat)
+    built = taken(found, 60, role="answer", split="train", where=str(folder))
     assert len(built.rows) == 60
     for row in built.rows:
         start = row["labels"].count(IGNORED)

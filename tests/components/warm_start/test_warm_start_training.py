@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from components.warm_start import train, trainer
-from components.warm_start.examples import ExampleSet
+from components.warm_start.example_sets import ExampleSet
 from components.warm_start.loss import collate, token_losses
 from faithline.lm import backbone
 from faithline.pipeline.errors import ConfigError, Diverged

@@ -1,0 +1,1 @@
+"""Stage train_march: PPO of MARCH, on the warm-started roles."""

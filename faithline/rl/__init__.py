@@ -1,0 +1,1 @@
+"""Proximal policy optimisation for several roles: rows, objective, one-machine engine, checkpoints, health watch."""

@@ -1,0 +1,1 @@
+"""Engines: what samples rows, scores them and learns from them."""
