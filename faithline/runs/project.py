@@ -96,6 +96,9 @@ class Project:
         logging.getLogger("dvc_data").addHandler(self._listener)
         with self._told():
             self._repo = Repo(str(self._root), config=settings)
+        if private:
+            # DVC's list of links serves `dvc gc` alone, and on a full disk diskcache tries to write to it for ever.
+            self._repo.state.set_link = lambda *_: None
         self.cache = Cache(Path(self._repo.cache.local.path))
         self.run_cache = Path(self._repo.stage_cache.cache_dir)
 
