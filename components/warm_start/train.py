@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 import transformers
-from peft import LoraConfig, PeftModel, TaskType, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import TrainingArguments
 
 from components.warm_start.callbacks import Best, Curve, Reporter
@@ -28,7 +28,7 @@ from components.warm_start.roles import role_examples
 from components.warm_start.trainer import AnswerTrainer, summarise
 from faithline.lm import backbone
 from faithline.lm.chat import Chat
-from faithline.pipeline.errors import ConfigError
+from faithline.lm.lora import make_portable, shape
 from faithline.training_sets.schema import Role, TrainingSplit
 
 __all__ = [
@@ -101,23 +101,15 @@ def add_adapter(model: transformers.PreTrainedModel, settings: Lora, seed: int) 
     Raises:
         ConfigError: The backbone has no layer of a name in `target_modules`.
     """
-    names = {name.rpartition(".")[2] for name, _ in model.named_modules()}
-    unknown = [name for name in settings.target_modules if name not in names]
-    if unknown:
-        raise ConfigError(
-            f"the backbone has no layers called {', '.join(unknown)}",
-            where="params.yaml: warm_start.lora.target_modules",
-            next_step="use the names of this architecture's linear layers, e.g. q_proj, v_proj",
-        )
-    transformers.set_seed(seed)
-    config = LoraConfig(
-        task_type=TaskType.CAUSAL_LM,
-        r=settings.rank,
-        lora_alpha=settings.alpha,
-        lora_dropout=settings.dropout,
+    config = shape(
+        model,
+        rank=settings.rank,
+        alpha=settings.alpha,
+        dropout=settings.dropout,
         target_modules=settings.target_modules,
-        bias="none",
+        where="params.yaml: warm_start.lora.target_modules",
     )
+    transformers.set_seed(seed)
     return get_peft_model(model, config)
 
 
@@ -228,8 +220,7 @@ def write_adapter(model: PeftModel, folder: Path, base_name: str) -> None:
     config = model.active_peft_config
     if not isinstance(config, LoraConfig) or config.target_modules is None:
         raise TypeError(f"not a LoRA adapter: {type(config).__name__}")
-    config.base_model_name_or_path = base_name
-    config.target_modules = sorted(config.target_modules)  # PEFT holds a set, and would write it in hash order
+    make_portable(config, base_name)
     model.save_pretrained(str(folder), safe_serialization=True, save_embedding_layers=False)
     (folder / "README.md").unlink(missing_ok=True)  # PEFT's empty model card
 

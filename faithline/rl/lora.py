@@ -1,12 +1,13 @@
-"""Shapes of LoRA adapters: of one that starts fresh, and of one that continues a warm start."""
+"""LoRA adapters of PPO: the shape of one that starts fresh, and of one that continues a warm start."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from peft import LoraConfig, PeftConfig, TaskType
+from peft import LoraConfig, PeftConfig
 from transformers import PreTrainedModel
 
+from faithline.lm.lora import shape
 from faithline.pipeline.errors import ConfigError
 from faithline.rl.settings import Lora
 
@@ -14,25 +15,18 @@ __all__ = ["continued", "fresh"]
 
 
 def fresh(model: PreTrainedModel, lora: Lora) -> LoraConfig:
-    """Shape of a new adapter.
+    """Shape of a new adapter, without dropout (see `settings.Lora`).
 
     Raises:
         ConfigError: The backbone lacks a layer in `lora.target_modules`.
     """
-    names = {name.rpartition(".")[2] for name, _ in model.named_modules()}
-    unknown = [name for name in lora.target_modules if name not in names]
-    if unknown:
-        raise ConfigError(
-            f"the backbone has no layers called {', '.join(unknown)}",
-            where="lora.target_modules",
-            next_step="use the names of this architecture's linear layers, e.g. q_proj, v_proj",
-        )
-    return LoraConfig(
-        task_type=TaskType.CAUSAL_LM,
-        r=lora.rank,
-        lora_alpha=lora.alpha,
+    return shape(
+        model,
+        rank=lora.rank,
+        alpha=lora.alpha,
+        dropout=0.0,
         target_modules=lora.target_modules,
-        bias="none",
+        where="lora.target_modules",
     )
 
 

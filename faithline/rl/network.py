@@ -26,6 +26,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from faithline.lm import backbone
 from faithline.lm.backbone import Backbone
+from faithline.lm.lora import make_portable
 from faithline.pipeline.errors import ConfigError
 from faithline.rl import lora
 from faithline.rl.settings import Lora, Ppo
@@ -199,8 +200,8 @@ class LoraNetwork(Network):
     def export(self, name: str, folder: Path, base_name: str) -> None:
         """Write a PEFT folder."""
         config = copy.copy(self._configs[name])
-        config.base_model_name_or_path, config.inference_mode = base_name, True
-        config.target_modules = sorted(config.target_modules or ())  # a set would be written in hash order
+        make_portable(config, base_name)
+        config.inference_mode = True
         config.save_pretrained(str(folder))
         tensors = {key: value.detach().cpu().contiguous() for key, value in self.trainable[name].items()}
         save_file(tensors, str(folder / self.weights_file), metadata={"format": "pt"})
