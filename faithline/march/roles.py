@@ -9,7 +9,6 @@ it, for no reward is known.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +24,7 @@ from faithline.lm.chat import TooLong
 from faithline.march.settings import NewTokens
 from faithline.rewards.march import Verdict, judge
 from faithline.rewards.settings import MarchReward
-from faithline.rl.episode import Sample, Sampler
+from faithline.rl.episode import Sample, Sampler, derived_seed
 
 if TYPE_CHECKING:
     from faithline.lm.chat import Build, Chat
@@ -115,7 +114,7 @@ class Roles:
         """
         traces = [Trace(question) for question in questions]
         prompts = [self._solver_prompt(trace) for trace in traces]
-        for trace, spoken in self._ask("solver", traces, prompts, sampler, seed=_derived(seed, "solver")):
+        for trace, spoken in self._ask("solver", traces, prompts, sampler, seed=derived_seed(seed, "solver")):
             trace.solver, trace.response = spoken, solver.parse(spoken.sample.text)
         self.check(traces, sampler, seed=seed)
         return traces
@@ -131,7 +130,7 @@ class Roles:
         reached = [trace for trace in traces if trace.too_long is None]
         shown = [trace for trace in reached if trace.response.text]
         prompts = [self._proposer_prompt(trace) for trace in shown]
-        for trace, spoken in self._ask("proposer", shown, prompts, sampler, seed=_derived(seed, "proposer")):
+        for trace, spoken in self._ask("proposer", shown, prompts, sampler, seed=derived_seed(seed, "proposer")):
             trace.proposer = spoken
             trace.proposal = proposer.parse(spoken.sample.text, self._reward.parser, self._reward.max_pairs)
             blinded = blind(trace.proposal.pairs)
@@ -146,7 +145,7 @@ class Roles:
     def _vote(self, traces: Sequence[Trace], sampler: Sampler, seed: int) -> None:
         prompts = [self._checker_prompt(trace) for trace in traces]
         for vote in range(self._reward.checker_votes):
-            drawn = _derived(seed, f"checker {vote}")
+            drawn = derived_seed(seed, f"checker {vote}")
             for trace, spoken in self._ask("checker", traces, prompts, sampler, seed=drawn):
                 trace.checkers += (spoken,)
                 trace.checks += (checker.parse(spoken.sample.text, len(trace.blind), self._reward.parser),)
@@ -201,8 +200,3 @@ class Roles:
 def _checker_builder(questions: Sequence[BlindQuestion]) -> Build:
     """The Checker's prompt: it is handed blinded questions and will be handed documents, and nothing else."""
     return lambda shown: checker.messages(questions, shown)
-
-
-def _derived(seed: int, purpose: str) -> int:
-    """Seed of 31 bits for one call."""
-    return int.from_bytes(hashlib.sha256(f"{seed}|{purpose}".encode()).digest()[:4], "big") >> 1

@@ -10,13 +10,14 @@ This interface is stable: new needs are met by keywords with a default. No torch
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from faithline.rl.row import Row
 
-__all__ = ["SCORE", "Episode", "Play", "Row", "Sample", "Sampler"]
+__all__ = ["SCORE", "Episode", "Play", "Row", "Sample", "Sampler", "derived_seed"]
 
 Q_contra = TypeVar("Q_contra", contravariant=True)
 
@@ -101,3 +102,9 @@ class Episode(Protocol[Q_contra]):
 
     def judge(self, questions: Sequence[Q_contra], sampler: Sampler, *, seed: int) -> dict[str, float]:
         """Measure the policies on held-out questions; `SCORE` is what selection maximises."""
+
+
+def derived_seed(seed: int, *purpose: str | int) -> int:
+    """Seed of 31 bits for one use: another one for every purpose."""
+    digest = hashlib.sha256("|".join(map(str, (seed, *purpose))).encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1

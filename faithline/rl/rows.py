@@ -21,7 +21,7 @@ from torch import Tensor
 
 from faithline.rl.row import Row
 
-__all__ = ["Inputs", "Row", "group_by", "minibatches", "pack", "pad", "place_rewards", "response_mask", "to_inputs"]
+__all__ = ["Inputs", "group_by", "minibatches", "pack", "pad", "place_rewards", "response_mask", "to_inputs"]
 
 Indices = npt.NDArray[np.int64]
 

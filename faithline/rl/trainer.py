@@ -11,7 +11,6 @@ When a stage has written its outputs it calls `saving.clear(store)`, else its ne
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from faithline.lm.backbone import fingerprint
 from faithline.pipeline.errors import ConfigError, DataInvalid, Diverged
 from faithline.pipeline.records import input_digest
 from faithline.rl.engine.local import LocalEngine
-from faithline.rl.episode import SCORE, Episode, Play
+from faithline.rl.episode import SCORE, Episode, Play, derived_seed
 from faithline.rl.health import Watch, degenerate_share, require_finite
 from faithline.rl.reports import Report
 from faithline.rl.saving import Best, Keeper, Position
@@ -195,7 +194,9 @@ class Trainer(Generic[Q]):
     def _play(self, step: int) -> Play:
         """Play a batch; being told to stop meanwhile costs no step, as the weights are still those of the last one."""
         try:
-            return self._episode.play(self._batch(step), self._engine, seed=_derived(self._engine.seed, "play", step))
+            return self._episode.play(
+                self._batch(step), self._engine, seed=derived_seed(self._engine.seed, "play", step)
+            )
         except Exception:
             raise
         except BaseException:  # SIGTERM or Ctrl-C
@@ -207,12 +208,12 @@ class Trainer(Generic[Q]):
         """Questions of a step: each passes once before any comes again, but for an epoch's incomplete last batch."""
         size = self._settings.batch_questions
         epoch, number = divmod(step - 1, len(self._questions) // size)
-        order = np.random.default_rng(_derived(self._engine.seed, "order", epoch)).permutation(len(self._questions))
+        order = np.random.default_rng(derived_seed(self._engine.seed, "order", epoch)).permutation(len(self._questions))
         return [self._questions[place] for place in order[number * size : (number + 1) * size]]
 
     def _judge(self, step: int) -> dict[str, float]:
         """Measure held-out questions, always with the same draws, and note the best step."""
-        seed = _derived(self._engine.seed, "judge", 0)
+        seed = derived_seed(self._engine.seed, "judge", 0)
         found = self._episode.judge(self._held_out, self._engine, seed=seed)
         figures = {name: float(value) for name, value in found.items()}
         require_finite(figures, step)
@@ -240,9 +241,3 @@ class Trainer(Generic[Q]):
         self._keeper.mark_diverged()
         where = ", ".join(part for part in (error.where, f"checkpoints in {self._keeper.place}") if part)
         return Diverged(f"{error.what}; {last}", where=where, next_step=error.next_step)
-
-
-def _derived(seed: int, purpose: str, number: int) -> int:
-    """Seed of 31 bits for one use."""
-    digest = hashlib.sha256(f"{seed}|{purpose}|{number}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") >> 1

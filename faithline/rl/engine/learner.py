@@ -20,7 +20,8 @@ from faithline.rl.forward import Outputs, forward, hidden_states
 from faithline.rl.network import CRITIC, VALUE, Network
 from faithline.rl.objective import Scale
 from faithline.rl.optimiser import Optimiser
-from faithline.rl.rows import Indices, Inputs, Row, to_inputs
+from faithline.rl.row import Row
+from faithline.rl.rows import Indices, Inputs, to_inputs
 from faithline.rl.settings import Ppo
 from faithline.rl.values import ValueHeads
 

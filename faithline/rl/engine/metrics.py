@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from faithline.rl.engine.learner import Batch
-from faithline.rl.rows import Row, group_by, pad
+from faithline.rl.row import Row
+from faithline.rl.rows import group_by, pad
 
 if TYPE_CHECKING:
     from faithline.rl.engine.local import Scores
