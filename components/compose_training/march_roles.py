@@ -43,7 +43,7 @@ def solver(case: Case) -> SftRow | str:
     response = _joined([*_gold_statements(case, numbers=True), _conclusion(case.answer)], case.answer)
     if not any(case.helpful or ()):
         return "no_evidence"
-    if unsupported(response, [f"{passage.title}\n{passage.text}" for passage in case.passages]):
+    if unsupported(response, [passage.full_text for passage in case.passages]):
         return "number_in_no_document"
     return SftRow(question=case.question, documents=case.passages, target=response)
 

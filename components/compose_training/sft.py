@@ -66,10 +66,7 @@ def cases(rows: pa.RecordBatch, shown: Shown, keys: Words, wanted: Flags) -> dic
         keys: Their hashes, shape (n,).
         wanted: Which of them, shape (n,).
     """
-    passages = [
-        Passage(document["document_id"], document["title"], document["text"])
-        for document in shown.documents.to_pylist()
-    ]
+    passages = [Passage(**document) for document in shown.documents.to_pylist()]
     flags = shown.flags.to_pylist()
     ends = np.searchsorted(shown.owners, np.arange(rows.num_rows + 1))
     columns = {name: rows.column(name).to_pylist() for name in ("question", "answers", "answerable", "plan")}

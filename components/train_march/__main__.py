@@ -19,8 +19,7 @@ def run(ctx: StageContext[Params]) -> dict[str, float]:
     training.try_canaries()
     result = training.run()
     training.export(ctx.out("models/march"))
-    # A curve that came through a checkpoint has its steps as floats.
-    write_curve([{**row, "step": int(row["step"])} for row in result.curve], ctx.out("plots/train_march.csv"))
+    write_curve(result.curve, ctx.out("plots/train_march.csv"))
     metrics = train.summary(result)
     if metrics.get("no_question_rate") == 1.0:
         ctx.log.warning("no held-out response states a number: the reward has nothing to tell them apart by")

@@ -6,7 +6,7 @@ cannot be shown to the Solver even without documents is left out and counted; no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,4 @@ def numeric_questions(folder: Path) -> Iterator[tuple[Question, str]]:
 
 
 def _question(row: Mapping[str, Any], query: str) -> Question:
-    documents: Sequence[Mapping[str, str]] = row["documents"]
-    passages = tuple(Passage(one["document_id"], one["title"], one["text"]) for one in documents)
-    return Question(row["question_id"], query, passages)
+    return Question(row["question_id"], query, tuple(Passage(**document) for document in row["documents"]))

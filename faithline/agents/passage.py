@@ -25,6 +25,11 @@ class Passage:
     text: str
     """Body, in the source's own form."""
 
+    @property
+    def full_text(self) -> str:
+        """Title and body: where to look for what a document states."""
+        return f"{self.title}\n{self.text}"
+
 
 def one_line(text: str) -> str:
     """Collapse every run of white space to one space and strip the ends."""

@@ -61,7 +61,7 @@ def _overlap(one: Item, other: Item) -> bool:
 
 
 def _texts(passages: Sequence[Passage]) -> list[str]:
-    return [f"{passage.title}\n{passage.text}" for passage in passages]
+    return [passage.full_text for passage in passages]
 
 
 def scripted(settings: MarchReward) -> Reward:

@@ -109,7 +109,7 @@ def numeric_item(query: str, passages: Sequence[Passage], gold: str) -> Item | N
         None if the answer is no number or no passage states it.
     """
     value = parse_number(gold)
-    stated = {number.value for passage in passages for number in find_numbers(f"{passage.title}\n{passage.text}")}
+    stated = {number.value for passage in passages for number in find_numbers(passage.full_text)}
     if value is None or value not in stated:
         return None
     wrong = value + 1
@@ -210,7 +210,7 @@ def _elsewhere(item: Item, items: Sequence[Item]) -> tuple[Passage, ...]:
     value = parse_number(item.gold)
     at = next(position for position, other in enumerate(items) if other is item)
     for other in (*items[at + 1 :], *items[:at]):
-        texts = (f"{passage.title}\n{passage.text}" for passage in other.passages)
+        texts = (passage.full_text for passage in other.passages)
         if all(number.value != value for text in texts for number in find_numbers(text)):
             return other.passages
     raise ValueError(f"no other item whose passages do without the answer of {item.query!r}")
