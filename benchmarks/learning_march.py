@@ -63,8 +63,8 @@ class Lab:
         base = backbone.load(self._folder, device=self._settings.device, dtype="float32")
         chat = Chat(base.tokenizer)
         own = supervised.Examples(
-            train=examples(chat, "warm_start", _counts(settings.train)),
-            validation=examples(chat, "validation", _counts(settings.validation)),
+            train=examples(chat, "warm_start", msgspec.structs.asdict(settings.train)),
+            validation=examples(chat, "validation", msgspec.structs.asdict(settings.validation)),
         )
         done = 0
 
@@ -192,7 +192,3 @@ class _Told:
     def warn(self, what: str) -> None:
         """Say it."""
         self._say(f"{self._name}: {what}")
-
-
-def _counts(counts: object) -> dict[str, int]:
-    return {name: int(value) for name, value in msgspec.to_builtins(counts).items()}

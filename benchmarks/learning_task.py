@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from components.warm_start.example_sets import IGNORED, ExampleSet
+from components.warm_start.example_sets import ExampleSet, example
 from faithline.agents.march import checker, proposer, solver
 from faithline.agents.march.blinding import Pair, blind
 from faithline.agents.march.checker import Finding
@@ -21,7 +21,7 @@ from faithline.lm.chat import Chat
 from faithline.march.roles import Question
 from faithline.world.grounding import Grounding, groundings
 
-__all__ = ["MAX_PAIRS", "SEED", "Figures", "examples", "figures", "held_out", "items", "measure", "question"]
+__all__ = ["MAX_PAIRS", "SEED", "Figures", "examples", "figures", "items", "measure", "question"]
 
 SEED = 5
 """Of the world."""
@@ -37,11 +37,6 @@ Messages = Sequence[dict[str, str]]
 def items(part: str, count: int) -> list[Grounding]:
     """The first items of a part."""
     return list(groundings(SEED, _STARTS[part], count))
-
-
-def held_out(count: int) -> list[Grounding]:
-    """Items to measure on."""
-    return items("held_out", count)
 
 
 def question(item: Grounding) -> Question:
@@ -81,8 +76,7 @@ def examples(chat: Chat, part: str, counts: dict[str, int]) -> ExampleSet:
     for role, count in counts.items():
         for item in items(part, count):
             shown, target = _MAKE[role](item)
-            prompt, completion = chat.prompt(shown), chat.completion(target)
-            rows.append({"input_ids": prompt + completion, "labels": [IGNORED] * len(prompt) + completion})
+            rows.append(example(chat.prompt(shown), chat.completion(target)))
     return ExampleSet(rows=rows, skipped={})
 
 

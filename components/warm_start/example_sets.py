@@ -13,12 +13,17 @@ from dataclasses import dataclass
 
 from faithline.pipeline.errors import DataInvalid
 
-__all__ = ["IGNORED", "ExampleSet", "joined", "taken"]
+__all__ = ["IGNORED", "Example", "ExampleSet", "example", "joined", "taken"]
 
 IGNORED = -100
 """Label of positions that are not learned."""
 
 Example = dict[str, list[int]]
+
+
+def example(prompt: list[int], completion: list[int]) -> Example:
+    """Join a prompt and the completion to learn."""
+    return {"input_ids": prompt + completion, "labels": [IGNORED] * len(prompt) + completion}
 
 
 @dataclass(frozen=True)

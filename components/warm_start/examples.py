@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from components.warm_start.example_sets import IGNORED
+from components.warm_start.example_sets import Example, example
 from components.warm_start.params import DocumentRows
 from faithline.agents.answer import messages, target
 from faithline.agents.passage import Passage
@@ -45,7 +45,7 @@ class Case:
 
 def answers(
     folder: Path, split: Split, settings: DocumentRows, *, max_length: int, seed: int, chat: Chat
-) -> Iterator[dict[str, list[int]] | str]:
+) -> Iterator[Example | str]:
     """Yield a split's examples in the order drawn by seed, or why a question gives none.
 
     Args:
@@ -100,7 +100,7 @@ def _case(
     )
 
 
-def encode(chat: Chat, case: Case, max_length: int) -> dict[str, list[int]] | str:
+def encode(chat: Chat, case: Case, max_length: int) -> Example | str:
     """Tokenise a case, with as many of its distractors as fit.
 
     Returns:
@@ -115,5 +115,5 @@ def encode(chat: Chat, case: Case, max_length: int) -> dict[str, list[int]] | st
         passages = [passage for position, passage in enumerate(case.passages) if position not in hidden]
         prompt = chat.prompt(messages(case.question, passages))
         if len(prompt) + len(completion) <= max_length:
-            return {"input_ids": prompt + completion, "labels": [IGNORED] * len(prompt) + completion}
+            return example(prompt, completion)
     return "too_long"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from components.warm_start.example_sets import IGNORED
+from components.warm_start.example_sets import Example, example
 from components.warm_start.params import DocumentRows, ProposerRows, Rows
 from faithline.agents.march import checker, proposer, solver
 from faithline.agents.march.blinding import Pair, blind
@@ -58,7 +58,7 @@ _BUILDERS: dict[Role, Builder] = {"solver": _solver, "proposer": _proposer, "che
 
 def role_examples(
     folder: Path, role: Role, split: TrainingSplit, settings: Rows, *, max_length: int, chat: Chat
-) -> Iterator[dict[str, list[int]] | str]:
+) -> Iterator[Example | str]:
     """Yield a role's examples in the order drawn, or why a row gives none.
 
     Args:
@@ -89,16 +89,16 @@ def role_examples(
 
 def _encode(
     chat: Chat, row: Row, settings: Rows, build: Builder, max_length: int
-) -> dict[str, list[int]] | str:  # fmt: skip
+) -> Example | str:  # fmt: skip
     """Tokenise a row, with as many documents beside the needed ones as fit."""
     completion = chat.completion(row["target"])
-    passages = [Passage(one["document_id"], one["title"], one["text"]) for one in row["documents"]]
+    passages = [Passage(**document) for document in row["documents"]]
     needed = [_quoted(passage, row["target"]) for passage in passages]
     extra = settings.distractors if isinstance(settings, DocumentRows) else 0
     for spare in range(min(extra, needed.count(False)), -1, -1):
         prompt = chat.prompt(build(row, settings, _shown(passages, needed, spare)))
         if len(prompt) + len(completion) <= max_length:
-            return {"input_ids": prompt + completion, "labels": [IGNORED] * len(prompt) + completion}
+            return example(prompt, completion)
     return "too_long"
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
-from components.warm_start.examples import IGNORED
+from components.warm_start.example_sets import IGNORED
 from components.warm_start.loss import collate, token_losses
 
 
