@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +97,10 @@ class Project:
         with self._told():
             self._repo = Repo(str(self._root), config=settings)
         if private:
-            # DVC's list of links serves `dvc gc` alone, and on a full disk diskcache tries to write to it for ever.
-            self._repo.state.set_link = lambda *_: None
+            # DVC keeps hashes and a list of links in databases that try for ever to write to a full disk.
+            state: Any = self._repo.state
+            state.close()
+            state.hashes, state.set_link = _Hashes(), lambda *_: None
         self.cache = Cache(Path(self._repo.cache.local.path))
         self.run_cache = Path(self._repo.stage_cache.cache_dir)
 
@@ -184,8 +186,12 @@ class Project:
             StageFailed: If its command ended with another code than 0.
         """
         cached = not fresh and self._has_result(key)
+        self._listener.errors.clear()
         with self._told():
             self._repo.reproduce(targets=[stage], single_item=True, force=fresh, run_cache=cached)
+            for error in self._listener.errors:
+                # DVC only logs that a file did not get into its cache, and writes the lock as if it had.
+                raise error
         entries = read_lock(self._root)
         if stage not in entries:
             raise EnvironmentMismatch(f"DVC wrote no entry for stage {stage}", where=LOCK_FILE)
@@ -242,6 +248,21 @@ class _Translation:
         self._directory.__exit__(None, None, None)
         if isinstance(error, Exception) and not isinstance(error, PipelineError):
             raise _translate(error, self._listener.errors) from error
+
+
+class _Hashes(dict[str, str]):
+    """The hashes of files that DVC has read, for as long as this process lives."""
+
+    def set_many(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Keep the entries of several files."""
+        self.update(pairs)
+
+    def get_many(self, paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Give each path with its entry."""
+        return ((path, self.get(path)) for path in paths)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class _Listener(logging.Handler):
