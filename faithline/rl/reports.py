@@ -114,10 +114,15 @@ class TensorBoard:
 
 
 def write_curve(curve: Sequence[Mapping[str, float]], path: Path) -> None:
-    """Write a curve as CSV, `step` first; a cell is empty where nothing was measured."""
+    """Write a curve as CSV, `step` first; a cell is empty where nothing was measured.
+
+    Six digits: the last bits of a sum depend on how threads shared it, and a curve is compared by its hash.
+    """
     names = sorted({name for row in curve for name in row} - {"step"})
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, ["step", *names], lineterminator="\n")
         writer.writeheader()
         # Steps that have been through a checkpoint are floats.
-        writer.writerows({**row, "step": int(row["step"])} for row in curve)
+        for row in curve:
+            shown = {name: float(f"{round(value, 8):.6g}") for name, value in row.items()}
+            writer.writerow({**shown, "step": int(row["step"])})

@@ -59,3 +59,13 @@ def test_tensorboard_reads_the_event_files(tmp_path: Path) -> None:
     rewards = {event.step: round(event.value, 4) for event in found.Scalars("reward")}
     assert rewards == {1: 1.0, 2: 2.0, 3: 3.2, 4: 4.2}
     assert [event.value for event in found.Scalars("held_out/score")][-1] == 0.5
+
+
+def test_the_last_bits_of_a_sum_do_not_change_a_curve(tmp_path: Path) -> None:
+    for name, value in {"one": 0.1 + 0.2, "other": 0.3}.items():
+        write_curve([{"step": 0, "entropy": value, "learning_rate": 1e-6}], tmp_path / name)
+    assert (
+        (tmp_path / "one").read_text()
+        == (tmp_path / "other").read_text()
+        == "step,entropy,learning_rate\n0,0.3,1e-06\n"
+    )
