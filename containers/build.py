@@ -111,7 +111,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"error: {engine} could not build {image} (its messages are above)", file=sys.stderr)
             return EXIT_ENVIRONMENT
         listed = [engine, "images", "--format", "{{.Size}} {{.ID}}", image]
-        size = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.strip()
+        # buildah has a line for each name of the image.
+        size = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()[0]
         print(f"{image} {size}", flush=True)
     return 0
 

@@ -189,9 +189,9 @@ class Project:
         self._listener.errors.clear()
         with self._told():
             self._repo.reproduce(targets=[stage], single_item=True, force=fresh, run_cache=cached)
-            for error in self._listener.errors:
+            if self._listener.errors:
                 # DVC only logs that a file did not get into its cache, and writes the lock as if it had.
-                raise error
+                raise self._listener.errors[0]
         entries = read_lock(self._root)
         if stage not in entries:
             raise EnvironmentMismatch(f"DVC wrote no entry for stage {stage}", where=LOCK_FILE)
