@@ -16,7 +16,17 @@ from faithline import __version__
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
 WORLDS = ("runtime", "airflow")
-PROJECT = {".dvc", ".dvcignore", "components", "conf", "dags", "dvc.yaml", "faithline", "params.yaml"}
+PROJECT = {
+    ".dvc",
+    ".dvcignore",
+    "components",
+    "conf",
+    "dags",
+    "data_snapshot.json",
+    "dvc.yaml",
+    "faithline",
+    "params.yaml",
+}
 
 
 @pytest.fixture(params=WORLDS)
