@@ -1,0 +1,64 @@
+"""What a comparison can show: detectable improvement and items needed, by the normal approximation.
+
+The gate promotes when F1 is shown non-inferior and the hallucination rate superior. The power of both together is taken
+as the product of the two, which is a little low where the two scores rise and fall together. `benchmarks/
+promotion_power.py` holds the figures against simulation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+__all__ = ["POWER", "Design", "detectable_improvement", "items_needed", "power"]
+
+POWER = 0.8
+"""Probability of finding what is called detectable."""
+_NORMAL = NormalDist()
+_MOST_ITEMS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Design:
+    """What decides the power of a comparison."""
+
+    alpha: float
+    f1_margin: float
+    f1_spread: float
+    """Standard deviation of the difference in F1 per item."""
+    hallucination_spread: float
+    """Standard deviation of the difference in hallucination per item: the square root of the share of items on which
+    exactly one of the two hallucinates, nearly."""
+
+
+def power(design: Design, items: int, improvement: float) -> float:
+    """Probability of a promotion when F1 is equal and the hallucination rate falls by `improvement`."""
+    critical = _NORMAL.inv_cdf(1 - design.alpha)
+
+    def passes(effect: float, spread: float) -> float:
+        error = ((spread**2 + 2 / (items + 2)) / items) ** 0.5  # the two imaginary items of `statistics`
+        return _NORMAL.cdf(effect / error - critical)
+
+    return passes(design.f1_margin, design.f1_spread) * passes(improvement, design.hallucination_spread)
+
+
+def detectable_improvement(design: Design, items: int) -> float | None:
+    """Smallest fall of the hallucination rate that is found with probability `POWER`; None if none is."""
+    if items < 1 or power(design, items, 1.0) < POWER:
+        return None
+    lo, hi = 0.0, 1.0
+    for _ in range(40):
+        middle = (lo + hi) / 2
+        lo, hi = (lo, middle) if power(design, items, middle) >= POWER else (middle, hi)
+    return hi
+
+
+def items_needed(design: Design, improvement: float) -> int | None:
+    """Fewest items that find `improvement` with probability `POWER`; None if ten million do not."""
+    if power(design, _MOST_ITEMS, improvement) < POWER:
+        return None
+    lo, hi = 0, _MOST_ITEMS
+    while hi - lo > 1:
+        middle = (lo + hi) // 2
+        lo, hi = (lo, middle) if power(design, middle, improvement) >= POWER else (middle, hi)
+    return hi
