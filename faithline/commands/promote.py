@@ -1,4 +1,4 @@
-"""`faithline promote`: look at the registry of champions, approve, roll back, fetch, score again, tag."""
+"""`faithline promote`: show the verdict and the registry of champions, approve, roll back, fetch, score again, tag."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ def add(commands: Commands) -> None:
     """Add the group."""
     promote = commands.add_parser(
         "promote",
-        help="the registry of champions: status, approve, reject, rollback, fetch, rescore, tag",
+        help="the gate and the registry of champions: verdict, status, approve, reject, rollback, fetch, rescore, tag",
         description="The registry is promote.registry of params.yaml. Promoting itself is the stage `promote`.",
     )
     actions = promote.add_subparsers(required=True, metavar="ACTION")
+    verdict = actions.add_parser("verdict", help="print this run's verdict; exit 10 if the champion stays")
+    verdict.set_defaults(command=_verdict)
     status = actions.add_parser("status", help="print the champion, who waits, and the history")
     status.add_argument("--json", action="store_true", help="print the registry's document")
     status.set_defaults(command=_status)
@@ -63,6 +65,18 @@ def _open(arguments: argparse.Namespace) -> tuple[Promote, Registry, State]:
     return settings, registry, registry.state()
 
 
+def _verdict(arguments: argparse.Namespace) -> int:
+    from faithline.pipeline.errors import ExitCode
+    from faithline.promotion.evidence import VERDICT
+    from faithline.promotion.summary import read_summary
+
+    found = read_summary(arguments.root / VERDICT)
+    print(f"verdict: {found.headline} ({found.against})")
+    for reason in found.reasons:
+        print(f"  {reason}")
+    return ExitCode.OK if found.verdict == "promote" else ExitCode.GATE_REJECTED
+
+
 def _status(arguments: argparse.Namespace) -> None:
     import sys
 
@@ -77,7 +91,8 @@ def _status(arguments: argparse.Namespace) -> None:
     if state.pending:
         print(f"waits     {state.pending.version} (faithline promote approve {state.pending.version})")
     for event in state.events:
-        print(f"{event.number:>4}  {event.at}  {event.action:<12} {event.version}  {event.by}  {event.reason}")
+        commit = event.commit or "no commit known"
+        print(f"{event.number:>4}  {event.at}  {event.action:<12} {event.version}  {event.by}  {commit}  {event.reason}")
 
 
 def _decide(arguments: argparse.Namespace) -> None:

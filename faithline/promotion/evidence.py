@@ -2,13 +2,13 @@
 
     README.md            model card                     adapters/<name>/...   the adapters, whole
     verdict.json         the gate's verdict              evaluation/...        items, slices, record
-    lineage.json         records and commit              evidence/...          every file the stage depends on: noise
+    lineage.json         records of all inputs           evidence/...          every file the stage depends on: noise
     dvc.lock             the stages before the verdict     ledger, gates, metrics, plots, report
     dvc.yaml params.yaml the pipeline and its settings   sbom/...              bills of materials of the image, if any
     reproduce.sh         commands, and expected.sha256
 
-It holds no time and no host: the same run gives the same bundle. Which evidence there is, `dvc.yaml` says: the files
-that the stage `promote` depends on.
+It holds no time, no host and no commit: the same run gives the same bundle (the registry's history names the commit).
+Which evidence there is, `dvc.yaml` says: the files that the stage `promote` depends on.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from faithline.pipeline.graph import PARAMS_FILE, PIPELINE_FILE, Graph
 from faithline.pipeline.records import RECORD, file_digest, input_digest, tree_files, write_json
 from faithline.promotion.bundle import Manifest, seal
 from faithline.promotion.card import Card, card
-from faithline.promotion.lineage import LINEAGE, Lineage, ancestors, check_chain, commit, lock_text, read_record
+from faithline.promotion.lineage import LINEAGE, Lineage, ancestors, check_chain, lock_text, read_record
 from faithline.promotion.settings import Promote
 from faithline.promotion.verdict import Verdict
 
-__all__ = ["SBOMS", "collect", "read_evaluation", "read_verdict"]
+__all__ = ["SBOMS", "VERDICT", "collect", "read_evaluation", "read_verdict"]
 
 SBOMS = Path("/usr/share/sbom")
 """Where the project's images keep their bills of materials."""
 EVALUATION = "evaluation"
+VERDICT = "data/comparison/verdict.json"
 T = TypeVar("T")
 
 
@@ -50,10 +51,10 @@ class _FetchParams(msgspec.Struct):
 
 _REPRODUCE = """\
 #!/bin/sh
-# Run in a checkout of the project; every file is compared with what was promoted.
+# Run in a checkout of the commit that `faithline promote status` names for this version; every file is compared with
+# what was promoted, and the hashes of the code are in the bundle's dvc.lock.
 set -eu
 bundle=$(cd "$(dirname "$0")" && pwd)
-{checkout}
 cp "$bundle/params.yaml" "$bundle/dvc.yaml" .
 dvc repro evaluate
 sha256sum -c "$bundle/expected.sha256"
@@ -77,8 +78,6 @@ def collect(folder: Path, root: Path, graph: Graph, settings: Promote, *, sboms:
     verdict, result = read_verdict(root), read_evaluation(root)
     before = [*ancestors(graph, "compare"), "compare"]
     lock, unlocked = lock_text(root, before)
-    at = commit(root)
-    reproduce = _REPRODUCE.format(checkout=f"git checkout {at}" if at else "# made from uncommitted code, see dvc.lock")
     _copy(root / "data/evaluation", folder / EVALUATION)
     for model in settings.models:
         _copy(root / model, folder / "adapters" / Path(model).name)
@@ -89,20 +88,20 @@ def collect(folder: Path, root: Path, graph: Graph, settings: Promote, *, sboms:
         _copy(path, folder / "sbom" / path.name)
     for name in (PARAMS_FILE, PIPELINE_FILE):
         _copy(root / name, folder / name)
-    _copy(root / "data/comparison/verdict.json", folder / "verdict.json")
+    _copy(root / VERDICT, folder / "verdict.json")
     (folder / "dvc.lock").write_text(lock, encoding="utf-8")
-    (folder / "reproduce.sh").write_text(reproduce, encoding="utf-8")
+    (folder / "reproduce.sh").write_text(_REPRODUCE, encoding="utf-8")
     (folder / "expected.sha256").write_text(_expected(root, settings), encoding="utf-8")
     records = _records(root, deps)
     models = {model: input_digest(root / model) for model in settings.models}
-    lineage = Lineage(commit=at, models=models, records=records, stages_without_lock=unlocked)
+    lineage = Lineage(models=models, records=records, stages_without_lock=unlocked)
     write_json(folder / LINEAGE, msgspec.to_builtins(lineage))
     about = Card(
         name=settings.name,
         licence=settings.licence,
         base_model=_base_model(records),
         adapters={Path(model).name: digest for model, digest in models.items()},
-        reproduce="faithline verify-bundle .\nsh reproduce.sh   # in a checkout of the project\n\n" + reproduce,
+        reproduce="faithline verify-bundle .\nsh reproduce.sh   # in a checkout of the project\n\n" + _REPRODUCE,
         unlocked=unlocked,
     )
     (folder / "README.md").write_text(card(about, verdict, result), encoding="utf-8")
@@ -115,7 +114,7 @@ def read_verdict(root: Path) -> Verdict:
     Raises:
         DataInvalid: If it is missing or broken.
     """
-    return _json(root / "data/comparison/verdict.json", Verdict, "compare")
+    return _json(root / VERDICT, Verdict, "compare")
 
 
 def read_evaluation(root: Path) -> Evaluation:

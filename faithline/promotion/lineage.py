@@ -40,7 +40,6 @@ class Record(msgspec.Struct, frozen=True):
 class Lineage(msgspec.Struct, frozen=True):
     """Where the adapters of a bundle came from."""
 
-    commit: str | None
     models: dict[str, str]
     """Adapter folder of the project → digest by which the records of later stages name it."""
     records: dict[str, object]

@@ -33,7 +33,10 @@ def make_tags(root: Path, settings: Promote, state: State) -> list[str]:
     made_at = next((event.commit for event in state.events if event.version == change.version and event.commit), None)
     if made_at is None:
         raise ConfigError(
-            f"champion {change.version} was made from uncommitted code: there is no commit to tag", where="registry"
+            f"the commit of champion {change.version} is not known: it was made from uncommitted code, or outside a "
+            "repository",
+            where="registry",
+            next_step="tag by hand: `faithline promote status` says when it was promoted",
         )
     names = [name for name in tag_names(settings, state) if not _git(root, "tag", "--list", name)]
     for name in names:

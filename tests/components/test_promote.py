@@ -150,6 +150,7 @@ def champion(project: Run) -> Run:
 def test_a_first_candidate_a_better_one_and_a_worse_one(champion: Run, capsys: pytest.CaptureFixture[str]) -> None:
     first = champion.version
     assert (champion.verdict["verdict"], champion.verdict["champion"]) == ("promote", None)
+    assert champion.cli("promote", "verdict") == 0
 
     champion.train("better", wrong=240)
     assert (champion.compare(), champion.promote()) == (0, 0)
@@ -185,6 +186,8 @@ def test_undecided_is_no_promotion(champion: Run, capsys: pytest.CaptureFixture[
     said = capsys.readouterr().err
     assert "undecided: f1 60.0 -> 60.5" in said
     assert "hallucination_rate 40.0 -> 39.5" in said
+    assert champion.cli("promote", "verdict") == 10
+    assert "verdict: Undecided: the champion stays (champion " in capsys.readouterr().out
     summary = read_summary(champion.root / "data/comparison/verdict.json")
     assert summary.headline == "Undecided: the champion stays"
     assert [row.result for row in summary.checks] == ["open", "shown", "open"]
@@ -308,7 +311,7 @@ def test_the_bundle(champion: Run, tmp_path: Path) -> None:
     assert champion.cli("verify-bundle", str(bundle), "--digest", manifest.bundle) == 0
 
 
-def test_the_lock_in_the_bundle_is_of_the_stages_before(project: Run, tmp_path: Path) -> None:
+def test_the_lock_in_the_bundle_is_of_the_stages_before(project: Run, capsys: pytest.CaptureFixture[str]) -> None:
     lock = {"evaluate": {"cmd": "x", "deps": [{"path": "data/answers", "md5": "ab"}]}, "promote": {"cmd": "y"}}
     with (project.root / "dvc.lock").open("w") as file:
         YAML().dump({"schema": "2.0", "stages": lock}, file)
@@ -321,7 +324,8 @@ def test_the_lock_in_the_bundle_is_of_the_stages_before(project: Run, tmp_path: 
     kept = YAML(typ="safe", pure=True).load((bundle / "dvc.lock").read_text())["stages"]
     assert kept == {"evaluate": lock["evaluate"]}
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=project.root, capture_output=True, text=True, check=True)
-    assert f"git checkout {commit.stdout.strip()}" in (bundle / "reproduce.sh").read_text()
+    assert project.cli("promote", "status") == 0
+    assert commit.stdout.strip() in capsys.readouterr().out
     assert project.cli("promote", "tag") == 0
     tags = subprocess.run(["git", "tag"], cwd=project.root, capture_output=True, text=True, check=True).stdout.split()
     assert tags == ["data@v1.0.0", "warm_start@v1.0.0"]
