@@ -68,12 +68,10 @@ def _open(arguments: argparse.Namespace) -> tuple[Promote, Registry, State]:
 def _verdict(arguments: argparse.Namespace) -> int:
     from faithline.pipeline.errors import ExitCode
     from faithline.promotion.evidence import VERDICT
-    from faithline.promotion.summary import read_summary
+    from faithline.promotion.summary import read_summary, told
 
     found = read_summary(arguments.root / VERDICT)
-    print(f"verdict: {found.headline} ({found.against})")
-    for reason in found.reasons:
-        print(f"  {reason}")
+    print(told(found))
     return ExitCode.OK if found.verdict == "promote" else ExitCode.GATE_REJECTED
 
 
@@ -92,7 +90,9 @@ def _status(arguments: argparse.Namespace) -> None:
         print(f"waits     {state.pending.version} (faithline promote approve {state.pending.version})")
     for event in state.events:
         commit = event.commit or "no commit known"
-        print(f"{event.number:>4}  {event.at}  {event.action:<12} {event.version}  {event.by}  {commit}  {event.reason}")
+        print(
+            f"{event.number:>4}  {event.at}  {event.action:<12} {event.version}  {event.by}  {commit}  {event.reason}"
+        )
 
 
 def _decide(arguments: argparse.Namespace) -> None:

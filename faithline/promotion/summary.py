@@ -14,7 +14,7 @@ from faithline.pipeline.errors import DataInvalid
 from faithline.promotion.checks import Decision, interval, points
 from faithline.promotion.verdict import Verdict
 
-__all__ = ["Row", "Summary", "read_summary", "summarise"]
+__all__ = ["Row", "Summary", "read_summary", "summarise", "told"]
 
 _HEADLINES: dict[Decision, str] = {
     "promote": "Promote the candidate",
@@ -116,6 +116,12 @@ def summarise(verdict: Verdict) -> Summary:
         slices_seen=len(verdict.slices),
         power=_power(verdict),
     )
+
+
+def told(summary: Summary) -> str:
+    """Write the verdict and its reasons in lines, for a terminal."""
+    lines = [f"verdict: {summary.headline} ({summary.against})", *(f"  {reason}" for reason in summary.reasons)]
+    return "\n".join(lines)
 
 
 def _power(verdict: Verdict) -> str:
