@@ -34,8 +34,12 @@ demo: .venv/.ready  ## Run the whole pipeline on the embedded sample and show it
 	@echo "demo: running the pipeline (dvc repro)"
 	@dvc repro report
 	@faithline summary
-	@echo "demo: promoting, if the verdict says so"
-	@dvc repro promote || { code=0; faithline promote verdict >/dev/null || code=$$?; test $$code = 10; }
+	@code=0; faithline promote verdict >/dev/null || code=$$?; \
+	case $$code in \
+	  0) echo "demo: promoting the candidate"; dvc repro promote;; \
+	  10) echo "demo: the champion stays, nothing is promoted";; \
+	  *) exit $$code;; \
+	esac
 
 test: setup  ## Run the whole test suite
 	@echo "test: running pytest"
