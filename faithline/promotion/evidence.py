@@ -4,7 +4,7 @@
     verdict.json         the gate's verdict              evaluation/...        items, slices, record
     lineage.json         records of all inputs           evidence/...          every file the stage depends on: noise
     dvc.lock             the stages before the verdict     ledger, gates, metrics, plots, report
-    dvc.yaml params.yaml the pipeline and its settings   sbom/...              bills of materials of the image, if any
+    dvc.yaml params.yaml the pipeline and its settings   sbom.cdx.json         bill of materials of the runtime
     reproduce.sh         commands, and expected.sha256
 
 It holds no time, no host and no commit: the same run gives the same bundle (the registry's history names the commit).
@@ -26,14 +26,13 @@ from faithline.pipeline.graph import PARAMS_FILE, PIPELINE_FILE, Graph
 from faithline.pipeline.records import RECORD, file_digest, input_digest, tree_files, write_json
 from faithline.promotion.bundle import Manifest, seal
 from faithline.promotion.card import Card, card
-from faithline.promotion.lineage import LINEAGE, Lineage, ancestors, check_chain, lock_text, read_record
+from faithline.promotion.lineage import LINEAGE, Lineage, ancestors, check_chain, lock_text, read_record, settings_text
+from faithline.promotion.materials import bill_of_lock, read_lock
 from faithline.promotion.settings import Promote
 from faithline.promotion.verdict import Verdict
 
-__all__ = ["SBOMS", "VERDICT", "collect", "read_evaluation", "read_verdict"]
+__all__ = ["VERDICT", "collect", "read_evaluation", "read_verdict"]
 
-SBOMS = Path("/usr/share/sbom")
-"""Where the project's images keep their bills of materials."""
 EVALUATION = "evaluation"
 VERDICT = "data/comparison/verdict.json"
 T = TypeVar("T")
@@ -55,13 +54,13 @@ _REPRODUCE = """\
 # what was promoted, and the hashes of the code are in the bundle's dvc.lock.
 set -eu
 bundle=$(cd "$(dirname "$0")" && pwd)
-cp "$bundle/params.yaml" "$bundle/dvc.yaml" .
+faithline params apply "$bundle/params.yaml"
 dvc repro evaluate
 sha256sum -c "$bundle/expected.sha256"
 """
 
 
-def collect(folder: Path, root: Path, graph: Graph, settings: Promote, *, sboms: Path = SBOMS) -> Manifest:
+def collect(folder: Path, root: Path, graph: Graph, settings: Promote) -> Manifest:
     """Write and seal the bundle of a project's run.
 
     Args:
@@ -69,7 +68,6 @@ def collect(folder: Path, root: Path, graph: Graph, settings: Promote, *, sboms:
         root: The project.
         graph: Its pipeline.
         settings: The gate's settings.
-        sboms: Folder of bills of materials; it may be missing.
 
     Raises:
         DataInvalid: If the run's parts do not belong together, or one is missing.
@@ -84,10 +82,10 @@ def collect(folder: Path, root: Path, graph: Graph, settings: Promote, *, sboms:
     deps = graph.stage("promote").deps
     for dep in (dep for dep in deps if (root / dep).is_file()):
         _copy(root / dep, folder / "evidence" / dep)
-    for path in sorted(sboms.glob("*.json")):
-        _copy(path, folder / "sbom" / path.name)
-    for name in (PARAMS_FILE, PIPELINE_FILE):
-        _copy(root / name, folder / name)
+    write_json(folder / "sbom.cdx.json", bill_of_lock(read_lock(root)))
+    _copy(root / PIPELINE_FILE, folder / PIPELINE_FILE)
+    sections = {key for stage in [*before, "promote"] for key in graph.stage(stage).params}
+    (folder / PARAMS_FILE).write_text(settings_text(root, sections), encoding="utf-8")
     _copy(root / VERDICT, folder / "verdict.json")
     (folder / "dvc.lock").write_text(lock, encoding="utf-8")
     (folder / "reproduce.sh").write_text(_REPRODUCE, encoding="utf-8")

@@ -16,7 +16,7 @@ from faithline.pipeline.errors import ConfigError, DataInvalid, GateRejected
 from faithline.pipeline.graph import Graph
 from faithline.pipeline.records import RECORD, input_digest
 from faithline.promotion.bundle import Manifest
-from faithline.promotion.evidence import EVALUATION, SBOMS, collect, read_evaluation, read_verdict
+from faithline.promotion.evidence import EVALUATION, collect, read_evaluation, read_verdict
 from faithline.promotion.lineage import LINEAGE, Lineage, check_chain, commit, read_record
 from faithline.promotion.pairing import items_of_file, pair, read_items
 from faithline.promotion.registry import Registry, open_registry
@@ -79,9 +79,7 @@ def find_verdict(root: Path, registry: Registry, settings: Promote) -> Verdict:
     return decide(pair(ours, read_items(content, where, result.normalisation)), settings, state.champion)
 
 
-def promote(
-    root: Path, graph: Graph, registry: Registry, settings: Promote, folder: Path, *, sboms: Path = SBOMS
-) -> Promotion:  # fmt: skip
+def promote(root: Path, graph: Graph, registry: Registry, settings: Promote, folder: Path) -> Promotion:
     """Promote (or submit) a candidate whose verdict says so.
 
     Args:
@@ -90,7 +88,6 @@ def promote(
         registry: Where champions are.
         settings: The gate's settings.
         folder: Where to put the bundle; it must not exist.
-        sboms: Folder of bills of materials.
 
     Raises:
         GateRejected: If the verdict says otherwise.
@@ -104,7 +101,7 @@ def promote(
     if known is not None:
         return Promotion(registry.fetch_bundle(*known, folder), state, known=True)
     folder.mkdir(parents=True)
-    manifest = collect(folder, root, graph, settings, sboms=sboms)
+    manifest = collect(folder, root, graph, settings)
     registry.add_bundle(folder)
     waits = settings.approval == "required"
     move = submitted if waits else promoted

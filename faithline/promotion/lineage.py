@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import io
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 from ruamel.yaml import YAML
 
 from faithline.pipeline.errors import DataInvalid
-from faithline.pipeline.graph import Graph
+from faithline.pipeline.graph import PARAMS_FILE, Graph
 from faithline.pipeline.records import RECORD, input_digest
 from faithline.pipeline.yaml import read_mapping
 
-__all__ = ["LINEAGE", "Lineage", "Record", "ancestors", "check_chain", "commit", "lock_text", "read_record"]
+__all__ = [
+    "LINEAGE",
+    "Lineage",
+    "Record",
+    "ancestors",
+    "check_chain",
+    "commit",
+    "lock_text",
+    "read_record",
+    "settings_text",
+]
 
 LOCK = "dvc.lock"
 LINEAGE = "lineage.json"
@@ -108,6 +118,17 @@ def lock_text(root: Path, stages: list[str]) -> tuple[str, list[str]]:
     text = io.StringIO()
     YAML(typ="safe", pure=True).dump({"schema": "2.0", "stages": known}, text)
     return text.getvalue(), [name for name in stages if name not in known]
+
+
+def settings_text(root: Path, sections: Collection[str]) -> str:
+    """`params.yaml` with some of its sections only, comments kept: where a run took place is no part of what it was."""
+    round_trip, text = YAML(), io.StringIO()
+    round_trip.preserve_quotes = True
+    document = round_trip.load((root / PARAMS_FILE).read_text(encoding="utf-8"))
+    for key in [key for key in document if key not in sections]:
+        del document[key]
+    round_trip.dump(document, text)
+    return text.getvalue()
 
 
 def commit(root: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,8 +27,10 @@ from faithline.data.schema import TABLES, file_name
 from faithline.pipeline.records import input_digest, write_json, write_record
 from faithline.pipeline.stage import execute
 from faithline.promotion.bundle import verify_bundle
+from faithline.promotion.materials import LOCKED
 from faithline.promotion.summary import read_summary
 
+ROOT = Path(__file__).resolve().parents[2]
 N = 1200
 GATE = {
     "evaluate": {"bootstrap_samples": 100},
@@ -135,6 +138,8 @@ class Run:
 def project(make_project: Callable[..., Path], registry: str) -> Run:
     run = Run(make_project(GATE))
     run.settings(registry=registry)
+    (run.root / LOCKED).parent.mkdir(parents=True)
+    shutil.copyfile(ROOT / LOCKED, run.root / LOCKED)
     return run
 
 
@@ -287,6 +292,9 @@ def test_the_bundle(champion: Run, tmp_path: Path) -> None:
     names = set(manifest.files)
     assert {"README.md", "verdict.json", "lineage.json", "dvc.lock", "dvc.yaml", "params.yaml", "reproduce.sh"} <= names
     assert {"evaluation/items.parquet", "evaluation/record.json", "adapters/warm_start/record.json"} <= names
+    bill = json.loads((bundle / "sbom.cdx.json").read_text())
+    assert {component["purl"].split("@")[0] for component in bill["components"]} > {"pkg:pypi/torch", "pkg:pypi/numpy"}
+    assert "\ncluster:" not in (bundle / "params.yaml").read_text()
     assert {"evidence/data/prepared/sources.json", "evidence/metrics/evaluate.json"} <= names
     yaml = YAML(typ="safe", pure=True)
     _, front, text = (bundle / "README.md").read_text().split("---\n", 2)
@@ -318,7 +326,6 @@ def test_the_lock_in_the_bundle_is_of_the_stages_before(project: Run, capsys: py
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=project.root, check=True)
     project.train("candidate", wrong=480)
-    (project.root / "sbom").mkdir()
     assert (project.compare(), project.promote()) == (0, 0)
     bundle = project.root / "data/promotion/bundle"
     kept = YAML(typ="safe", pure=True).load((bundle / "dvc.lock").read_text())["stages"]
