@@ -89,7 +89,7 @@ def test_planning_by_hand() -> None:
     plan = Design(alpha=0.025, f1_margin=0.5, f1_spread=0.0, hallucination_spread=0.4)
     error = math.sqrt(0.16 / 1000)
     effect = detectable_improvement(plan, 1000)
-    assert effect == pytest.approx((1.96 + 0.8416) * error, rel=0.02)
+    assert effect == pytest.approx((1.96 + 0.9542) * error, rel=0.02)
     assert power(plan, 1000, effect) == pytest.approx(POWER, abs=1e-6)
     needed = items_needed(plan, effect)
     assert needed is not None
