@@ -85,7 +85,8 @@ def test_holm_rejects_what_the_step_down_procedure_rejects(p_values: list[float]
 
 
 def test_planning_by_hand() -> None:
-    # 80 % are promised and 83 % asked of the approximation: z = 0.9542. A spread of 0 in F1 leaves the power of the superiority test: z = effect / error - 1.96
+    # 80 % are promised and 83 % asked of the approximation: z = 0.9542.
+    # A spread of 0 in F1 leaves the power of the superiority test: z = effect / error - 1.96
     plan = Design(alpha=0.025, f1_margin=0.5, f1_spread=0.0, hallucination_spread=0.4)
     error = math.sqrt(0.16 / 1000)
     effect = detectable_improvement(plan, 1000)
