@@ -32,8 +32,14 @@ setup: .venv/.ready .venv-airflow/.ready  ## Install the runtime (.venv) and Air
 
 demo: .venv/.ready  ## Run the whole pipeline on the embedded sample and show its metrics
 	@echo "demo: running the pipeline (dvc repro)"
-	@dvc repro
+	@dvc repro report
 	@faithline summary
+	@code=0; faithline promote verdict >/dev/null || code=$$?; \
+	case $$code in \
+	  0) echo "demo: promoting the candidate"; dvc repro promote;; \
+	  10) echo "demo: the champion stays, nothing is promoted";; \
+	  *) exit $$code;; \
+	esac
 
 test: setup  ## Run the whole test suite
 	@echo "test: running pytest"

@@ -11,7 +11,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from faithline import __version__
-from faithline.commands import data, doctor, kfp, lint, noise, params, plan, reward, runs, summary
+from faithline.commands import (
+    bundle,
+    data,
+    doctor,
+    judge,
+    kfp,
+    lint,
+    noise,
+    params,
+    plan,
+    promote,
+    reward,
+    runs,
+    score,
+    summary,
+)
 from faithline.pipeline.errors import ExitCode, PipelineError, classify
 
 
@@ -36,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"faithline {__version__}")
     parser.add_argument("--root", type=Path, default=Path(), help="the project folder (default: here)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for group in (params, data, noise, reward, plan, doctor, runs, kfp, lint, summary):
+    for group in (params, data, noise, reward, plan, doctor, runs, kfp, lint, score, judge, promote, bundle, summary):
         group.add(commands)
     return parser
 

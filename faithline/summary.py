@@ -1,4 +1,4 @@
-"""What a finished run tells on the terminal: the metrics table and the report's path."""
+"""What a finished run tells on the terminal: the metrics table, the verdict, and the report's path."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from pathlib import Path
 
 from faithline.metrics.table import text_table
 from faithline.pipeline.errors import DataInvalid
+from faithline.promotion.summary import read_summary, told
 
 METRICS = "metrics/evaluate.json"
 REPORT = "reports/report.html"
+VERDICT = "data/comparison/verdict.json"
 
 
 def summary(root: Path) -> str:
-    """Return the metrics table of the last evaluation and the path of the HTML report.
+    """Return the metrics table of the last evaluation, the verdict, and the path of the HTML report.
 
     Raises:
         DataInvalid: If the run has not finished or its metrics cannot be read.
     """
-    for name in (METRICS, REPORT):
+    for name in (METRICS, VERDICT, REPORT):
         if not (root / name).is_file():
             raise DataInvalid("the pipeline has not finished", where=name, next_step="run `dvc repro`")
     try:
         metrics = json.loads((root / METRICS).read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataInvalid(f"not JSON: {error}", where=METRICS, next_step="run `dvc repro -f -s evaluate`") from None
-    return f"{text_table(metrics)}\n\nreport: {(root / REPORT).resolve()}"
+    verdict = told(read_summary(root / VERDICT))
+    return f"{text_table(metrics)}\n\n{verdict}\n\nreport: {(root / REPORT).resolve()}"

@@ -13,15 +13,20 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int | str]:
     import pyarrow.parquet as pq
 
     from components.evaluate.answers import read_answers
-    from components.evaluate.items import join, score_items
+    from components.evaluate.items import add_hallucinated, join, score_items
     from components.evaluate.summary import evaluation, flat_metrics, plot_rows
-    from faithline.data.prepared import questions
+    from faithline.data.prepared import documents, questions
 
     settings = ctx.params.evaluate
     answers = read_answers(ctx.dep("data/answers") / "answers.parquet")
     asked, unanswered = join(answers, questions(ctx.dep("data/prepared")))
     ctx.log.info("scoring", answers=asked.num_rows, unanswered=sum(unanswered.values()))
-    items = score_items(asked, settings.normalisation)
+    texts = None
+    if settings.hallucination == "unfound":
+        table = documents(ctx.dep("data/prepared")).table
+        bodies = zip(table["title"].to_pylist(), table["text"].to_pylist(), strict=True)
+        texts = dict(zip(table["document_id"].to_pylist(), (f"{title} {text}" for title, text in bodies), strict=True))
+    items = add_hallucinated(score_items(asked, settings.normalisation), settings.normalisation, texts)
     result = evaluation(items, settings)
     flat = flat_metrics(result, unanswered)
 
@@ -30,7 +35,8 @@ def run(ctx: StageContext[Params]) -> dict[str, float | int | str]:
     write_json(folder / "slices.json", msgspec.to_builtins(result))
     write_json(ctx.out("metrics/evaluate.json"), flat)
     ctx.out("plots/evaluate.csv").write_text(plot_rows(result), encoding="utf-8")
-    return {key: flat["all"][key] for key in ("n", "em", "f1", "answer_rate", "failure_rate") if key in flat["all"]}
+    shown_metrics = ("n", "em", "f1", "hallucination_rate", "answer_rate", "failure_rate")
+    return {key: flat["all"][key] for key in shown_metrics if key in flat["all"]}
 
 
 if __name__ == "__main__":

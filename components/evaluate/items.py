@@ -3,12 +3,14 @@
 An answerable question is scored against its gold answers; without gold answers its scores are null. Only the outcome
 `ok` carries an answer: anything else scores 0, whatever text stands in `prediction`. An unanswerable question has one
 right answer, to abstain: 1 for that and 0 for anything else (SQuAD 2.0's rule). Whether a question is answerable says
-the stage that asked it, for it may have been given fewer documents than the set has.
+the stage that asked it, for it may have been given fewer documents than the set has. `hallucinated` follows one of the
+rules of `faithline.metrics.hallucination`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from faithline.metrics.answers import AnswerScores, score_many
+from faithline.metrics.hallucination import unfound, wrong
+from faithline.metrics.labels import answer_type, noise_levels
 from faithline.metrics.normalise import NORMALISATIONS, Normalisation
 from faithline.metrics.passages import recall_at_k
 from faithline.pipeline.errors import DataInvalid
 
-__all__ = ["SCORES", "join", "score_items"]
+__all__ = ["SCORES", "add_hallucinated", "join", "score_items"]
 
 SCORES = ("em_official", "f1_official", "em_strict", "f1_strict", "accuracy", "recall")
 """Score columns of the items table; accuracy and recall follow the headline normalisation."""
@@ -55,8 +59,12 @@ def join(answers: pa.Table, questions: pa.Table) -> tuple[pa.Table, dict[str, in
     _check_golds(asked)
     columns = {name: asked[name] for name in ["question_id", *_FROM_QUESTIONS]}
     supporting = _supporting(asked["documents"].combine_chunks(), asked["supporting"].combine_chunks())
-    said = {name: answers[name] for name in _FROM_ANSWERS}
-    joined = pa.table({**columns, "supporting_documents": supporting, **said})
+    said = {name: answers[name].combine_chunks() for name in _FROM_ANSWERS}
+    labels = {
+        "answer_type": [answer_type(golds) for golds in asked["answers"].to_pylist()],
+        "noise_level": noise_levels(said["context"], supporting, _all_known(asked["supporting"].combine_chunks())),
+    }
+    joined = pa.table({**columns, **labels, "supporting_documents": supporting, **said})
     return joined, _unanswered(asked, questions)
 
 
@@ -90,6 +98,31 @@ def score_items(asked: pa.Table, headline: Normalisation) -> pa.Table:
     columns["context_recall"] = pa.array(recall_at_k(*shown), from_pandas=True)
     columns["length"] = pa.array(words, pa.int32(), mask=outcome != "ok")
     return pa.table({**{name: asked[name] for name in asked.column_names}, **columns})
+
+
+def add_hallucinated(items: pa.Table, headline: Normalisation, texts: Mapping[str, str] | None) -> pa.Table:
+    """Add the column `hallucinated`: 1, 0, or null where it cannot be told.
+
+    Args:
+        items: As `score_items` returns them.
+        headline: Normalisation whose F1 tells what is wrong.
+        texts: Title and text of every passage shown, for the rule `unfound`; None: the rule `wrong`.
+    """
+    answered = np.asarray(items["outcome"]) == "ok"
+    if texts is None:
+        f1 = np.array(items[f"f1_{headline}"].to_numpy(), dtype=np.float64)
+        found = wrong(answered, np.asarray(items["answerable"]), f1)
+    else:
+        found = unfound(answered, items["prediction"].to_pylist(), items["context"].to_pylist(), texts)
+    return items.append_column("hallucinated", pa.array(found, from_pandas=True))
+
+
+def _all_known(supporting: pa.Array) -> npt.NDArray[np.bool_]:
+    """Whether the part of every document of a question is known."""
+    unknown = np.asarray(pc.list_parent_indices(supporting), dtype=np.int64)[
+        np.asarray(pc.is_null(pc.list_flatten(supporting)))
+    ]
+    return np.asarray(np.bincount(unknown, minlength=len(supporting)) == 0, dtype=np.bool_)
 
 
 def _supporting(documents: pa.Array, supporting: pa.Array) -> pa.Array:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from faithline.metrics.hallucination import HallucinationRule
 from faithline.metrics.normalise import Normalisation
 
 
@@ -14,6 +15,9 @@ class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     normalisation: Normalisation
     """The rule behind `em`, `f1`, `accuracy` and `recall`; EM and F1 under both are always reported too."""
+    hallucination: HallucinationRule
+    """When an answer is a hallucination: `wrong` (no word of a gold answer, or none was to be given) or `unfound` (its
+    words stand in no passage shown)."""
     bootstrap_samples: Annotated[int, msgspec.Meta(ge=100)]
     """Draws per interval."""
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]

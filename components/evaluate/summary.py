@@ -2,7 +2,8 @@
 
 Each metric has its own population. EM, F1, accuracy and recall: answerable questions with gold answers. Answer rate
 (an answer was given) and false abstention rate: answerable questions. Abstention rate: unanswerable questions, where
-abstaining is right. Failure rate (malformed or empty output): all. So a policy that says less cannot look better
+abstaining is right. Failure rate (malformed or empty output): all. Hallucination rate: all that can be judged; who says
+nothing does not hallucinate, so the answer rate stands beside it, and a policy that says less cannot look better
 unnoticed.
 """
 
@@ -22,23 +23,22 @@ from faithline.pipeline.errors import DataInvalid
 
 __all__ = ["evaluation", "flat_metrics", "plot_rows"]
 
-_WITH_INTERVAL = ("em", "f1")
+_WITH_INTERVAL = ("em", "f1", "hallucination_rate")
+_SPLIT_BY = ("hops", "question_type", "answer_type", "noise_level")
 
 
 def evaluation(items: pa.Table, settings: Evaluate) -> Evaluation:
-    """Estimate every metric on every slice: all items, each set, and both by answerability, hops and question type.
+    """Estimate every metric on every slice: all items, each set, and both by answerability and each of `_SPLIT_BY`.
 
     Args:
         items: As `score_items` returns them.
         settings: The stage's settings.
     """
-    hops = ["" if hop is None else str(hop) for hop in items["hops"].to_pylist()]
     answerable = ["yes" if flag else "no" for flag in items["answerable"].to_pylist()]
     labels = {
         "set": items["set"].to_pylist(),
         "answerable": answerable,
-        "hops": hops,
-        "question_type": items["question_type"].to_pylist(),
+        **{name: ["" if value is None else str(value) for value in items[name].to_pylist()] for name in _SPLIT_BY},
     }
     if POOLED in labels["set"]:
         raise DataInvalid(
@@ -48,7 +48,7 @@ def evaluation(items: pa.Table, settings: Evaluate) -> Evaluation:
         )
     bootstrap = Bootstrap(settings.bootstrap_samples, settings.confidence, settings.bootstrap_seed)
     metrics = _columns(items, settings)
-    conditions = cross(labels, "set", ["answerable", "hops", "question_type"])
+    conditions = cross(labels, "set", ["answerable", *_SPLIT_BY])
     slices = [estimate(metrics, labels, where, bootstrap) for where in conditions]
     return Evaluation(normalisation=settings.normalisation, bootstrap=bootstrap, slices=slices)
 
@@ -61,7 +61,7 @@ def flat_metrics(result: Evaluation, unanswered: dict[str, int]) -> dict[str, di
         unanswered: Set → questions without an answer in the splits that were answered.
 
     Returns:
-        Set → {"n", "unanswered", metric, "em_lo", "em_hi", "f1_lo", "f1_hi"}; the pooled row is `all`.
+        Set → {"n", "unanswered", metric, metric_lo, metric_hi of `_WITH_INTERVAL`}; pooled: `all`.
     """
     missing = {**unanswered, POOLED: sum(unanswered.values())}
     flat: dict[str, dict[str, float | int]] = {}
@@ -109,6 +109,7 @@ def _columns(items: pa.Table, settings: Evaluate) -> dict[str, Floats]:
         "false_abstention_rate": among(answerable, outcome == "abstained"),
         "abstention_rate": among(~answerable, outcome == "abstained"),
         "failure_rate": np.isin(outcome, ["malformed", "empty"]).astype(np.float64),
+        "hallucination_rate": column("hallucinated"),
         "context_recall": column("context_recall"),
         "length": column("length"),
     }

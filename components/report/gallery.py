@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from components.report.highlight import Part, highlight
 from faithline.data.prepared import Documents
 from faithline.metrics.normalise import Normalisation
 
@@ -20,8 +21,8 @@ class ShownPassage:
     """A passage that the model read."""
 
     title: str
-    text: str
-    """Cut to the length asked for."""
+    parts: Sequence[Part]
+    """Its text, cut to the length asked for, with the words of both answers marked."""
     cut: bool
     evidence: bool
     """Whether it is marked as gold evidence."""
@@ -99,7 +100,12 @@ def _case(row: dict[str, Any], documents: Documents, normalisation: Normalisatio
         em=row[f"em_{normalisation}"],
         f1=row[f"f1_{normalisation}"],
         passages=[
-            ShownPassage(title, text[:characters], len(text) > characters, key in evidence)
+            ShownPassage(
+                title,
+                highlight(text[:characters], row["answers"], row["prediction"]),
+                len(text) > characters,
+                key in evidence,
+            )
             for key, title, text in _look_up(documents, row["context"])
         ],
         not_shown=[

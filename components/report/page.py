@@ -14,6 +14,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from components.report.cost import costs
 from components.report.gallery import worst
 from components.report.params import Report
 from components.report.plots import Bar, intervals_svg, loss_svg
@@ -74,6 +75,8 @@ def render(sources: Sources, documents: Documents, settings: Report) -> str:
         style=Markup((_HERE / "style.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
         title=settings.title,
         result=result,
+        verdict=sources.verdict,
+        costs=costs(sources.metrics),
         pooled=sets[POOLED],
         sets=sets,
         splits=sorted(set(sources.items["split"].to_pylist())),

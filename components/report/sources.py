@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 
 from faithline.metrics.slices import Evaluation
 from faithline.pipeline.errors import DataInvalid
+from faithline.promotion.summary import Summary, read_summary
 
-__all__ = ["METRICS", "RECORDS", "Curve", "DataSource", "Record", "Sources", "read"]
+__all__ = ["METRICS", "RECORDS", "Curve", "DataSource", "Metrics", "Record", "Sources", "read"]
 
 RECORDS = {
     "generate_sample": ("data/raw/sample",),
@@ -30,15 +31,17 @@ RECORDS = {
     "build_index": ("data/index",),
     "answer": ("data/answers",),
     "evaluate": ("data/evaluation",),
+    "compare": ("data/comparison",),
 }
 """Stage → its output folders, each with a record.json."""
 
 METRICS = tuple(
     f"metrics/{stage}.json"
-    for stage in ("prepare_data", "check_data", "warm_start", "build_index", "answer", "evaluate")
+    for stage in ("prepare_data", "check_data", "warm_start", "build_index", "answer", "evaluate", "compare")
 )
 _NOISE, _GATES, _DRIFT = (f"reports/{name}.json" for name in ("noise", "gates", "drift"))
 _CURVE = "plots/warm_start.csv"
+_VERDICT = "data/comparison/verdict.json"
 _ITEMS = (
     *("question_id", "set", "split", "question", "question_type", "hops", "answerable", "answers"),
     *("prediction", "outcome", "completion", "context", "supporting_documents", "context_recall"),
@@ -48,6 +51,8 @@ _ITEMS = (
 T = TypeVar("T")
 Curve = Mapping[str, list[tuple[float, float]]]
 """Column → (step, value), where there is a value."""
+Metrics = dict[str, object]
+"""Content of a metrics file."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -101,10 +106,12 @@ class Sources:
     """As the stage `evaluate` writes them."""
     records: dict[str, Record | None]
     """Output folder → its record."""
-    metrics: dict[str, dict[str, object] | None]
+    metrics: dict[str, Metrics | None]
     """Metrics file → its content."""
     data: dict[str, DataSource] | None
     """Set → what it was read from."""
+    verdict: Summary | None
+    """The candidate against the champion."""
     noise: dict[str, object] | None
     """The noise statistics."""
     gates: Gates | None
@@ -142,8 +149,9 @@ def read(dep: Callable[[str], Path]) -> Sources:
             for folders in RECORDS.values()
             for folder in folders
         },
-        metrics={path: optional(path, lambda place: _json(place, dict[str, object])) for path in METRICS},
+        metrics={path: optional(path, lambda place: _json(place, Metrics)) for path in METRICS},
         data=optional("data/prepared/sources.json", lambda place: _json(place, dict[str, DataSource])),
+        verdict=optional(_VERDICT, read_summary),
         noise=optional(_NOISE, lambda place: _json(place, dict[str, object])),
         gates=optional(_GATES, lambda place: _json(place, Gates)),
         drift=optional(_DRIFT, lambda place: _json(place, Drift)),

@@ -39,6 +39,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
         ("models", machine.models),
         ("credentials", store.credentials),
         ("region", store.region),
+        ("champions", store.champions),
         ("endpoint", store.endpoint),
         ("kubeflow", kubernetes.kubeflow),
         ("namespace", kubernetes.own_namespace),

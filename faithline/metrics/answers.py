@@ -33,6 +33,7 @@ class AnswerScores(NamedTuple):
 
 
 _NONE = AnswerScores(0.0, 0.0, 0.0, 0.0)
+_ALL = AnswerScores(1.0, 1.0, 1.0, 1.0)
 
 
 def score(prediction: str, answers: Sequence[str], normalisation: Normalisation) -> AnswerScores:
@@ -49,8 +50,11 @@ def score(prediction: str, answers: Sequence[str], normalisation: Normalisation)
     if not answers:
         raise ValueError("no gold answers")
     said = normalise(prediction, normalisation)
+    golds = [normalise(answer, normalisation) for answer in answers]
+    if said and said in golds:
+        return _ALL
     bag = Counter(tokens(said))
-    found = [_against(said, bag, normalise(answer, normalisation), normalisation) for answer in answers]
+    found = [_against(said, bag, gold, normalisation) for gold in golds]
     return found[0] if len(found) == 1 else AnswerScores(*map(max, zip(*found, strict=True)))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import string
-import sys
 import unicodedata
 from functools import cache
 from typing import Literal
@@ -22,6 +21,9 @@ Normalisation = Literal["official", "strict"]
 NORMALISATIONS: tuple[Normalisation, ...] = ("official", "strict")
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PLANES = 0x20000
+"""Unicode has punctuation in its first two planes only; looking at all seventeen takes half a second."""
+_DIGIT = re.compile(r"\d")
 _ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 # Marks that belong to a number. A sign stands before a digit (a currency sign or decimal point may come between) and
@@ -75,6 +77,8 @@ def _collapsed(text: str) -> str:
 
 def _without_punctuation(text: str) -> str:
     table = _all_punctuation()
+    if not _DIGIT.search(text):
+        return text.translate(table)
     pieces, end = [], 0
     for mark in _NUMBER_MARK.finditer(text):
         pieces += [text[end : mark.start()].translate(table), mark[0].replace("−", "-")]
@@ -85,5 +89,5 @@ def _without_punctuation(text: str) -> str:
 @cache
 def _all_punctuation() -> dict[int, None]:
     """Deletion table of `string.punctuation` and every character of a Unicode category P*."""
-    unicode = {code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith("P")}
+    unicode = {code for code in range(_PLANES) if unicodedata.category(chr(code))[0] == "P"}
     return dict.fromkeys(unicode | {ord(char) for char in string.punctuation})

@@ -183,5 +183,6 @@ def _report(name: str, error: Exception, log: Logger) -> int:
         )
         return ExitCode.BUG
     log.record("failed", exit_code=int(known.exit_code), what=known.what, where=known.where)
-    print(f"error: {name}: {known}", file=sys.stderr)
+    kind = "" if known.exit_code is ExitCode.GATE_REJECTED else "error: "
+    print(f"{kind}{name}: {known}", file=sys.stderr)
     return int(known.exit_code)

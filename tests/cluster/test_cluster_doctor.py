@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import socket
 import threading
@@ -97,6 +98,14 @@ def test_an_endpoint_needs_a_region(toy: Path) -> None:
     (toy / "home" / ".aws").mkdir(parents=True)
     (toy / "home" / ".aws" / "config").write_text("[default]\nregion = eu-west-1\n")
     assert look(store.region, at) == [("ok", "set for this shell")]
+
+
+def test_champions_are_not_kept_in_a_pod(toy: Path) -> None:
+    at = scene(toy)
+    assert look(store.champions, at) == []
+    for address, expected in (("s3://bucket/champions", []), ("models/registry", ["fail"])):
+        changed = dataclasses.replace(at, params={"promote": {"registry": address}})
+        assert [state for state, _ in look(store.champions, changed)] == expected
 
 
 def test_endpoint_by_socket(toy: Path) -> None:

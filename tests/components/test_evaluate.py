@@ -66,6 +66,17 @@ def test_items_by_hand(evaluated: Path) -> None:
         # "York New" against "New York City": P 1, R 2/3
         "bio/q2": (0, pytest.approx(0.8), 0, pytest.approx(0.8), 0, pytest.approx(2 / 3), 1, 2),
     }
+    labels = ("answer_type", "noise_level", "hallucinated")
+    assert {key: tuple(row[name] for name in labels) for key, row in items.items()} == {
+        "hop/q1": ("phrase", "1-50%", 0),
+        "hop/q2": ("number", "0%", 1),  # 1.5 is no word of 15 under the strict rule
+        "hop/q3": ("yesno", "1-50%", 0),  # malformed: nothing was said
+        "hop/q4": ("", "81-100%", 0),
+        "hop/q5": ("", "81-100%", 1),  # answered though there is nothing to answer
+        "hop/q6": ("", "", None),  # nobody knows the answer, nor the passages' parts
+        "bio/q1": ("phrase", "1-50%", 0),
+        "bio/q2": ("phrase", "0%", 0),
+    }
     assert list(items) == ["hop/q1", "hop/q2", "hop/q3", "hop/q4", "hop/q5", "hop/q6", "bio/q1", "bio/q2"]
     assert items["hop/q1"]["answers"] == ["Paris", "City of Light"]
     assert items["hop/q1"]["prediction"] == "Paris."
@@ -86,6 +97,7 @@ def test_metrics_by_hand(evaluated: Path) -> None:
         "false_abstention_rate": 0,
         "abstention_rate": 1 / 2,
         "failure_rate": 1 / 6,
+        "hallucination_rate": 2 / 5,
         "context_recall": 2 / 3,
         "length": 1.25,
     }
@@ -109,6 +121,11 @@ def test_slices_and_plot_table(evaluated: Path) -> None:
     assert "em" not in unanswerable["metrics"]
     assert unanswerable["metrics"]["abstention_rate"]["mean"] == 0.5
 
+    by_noise = parts[("noise_level", "1-50%"), ("set", "hop")]
+    assert (by_noise["n"], by_noise["metrics"]["em"]["mean"]) == (2, 0.5)
+    by_answer = parts[("answer_type", "number"), ("set", "hop")]
+    assert by_answer["metrics"]["hallucination_rate"]["mean"] == 1
+
     with (evaluated / "plots/evaluate.csv").open() as file:
         plot = list(csv.DictReader(file))
     assert list(plot[0]) == ["set", "metric", "mean", "lo", "hi"]
@@ -130,6 +147,29 @@ def test_official_as_headline(make_project: Callable[..., Path], write_prepared:
     assert evaluate(root) == 0
     hop = json.loads((root / "metrics/evaluate.json").read_text())["hop"]
     assert (hop["em"], hop["em_strict"], hop["accuracy"]) == pytest.approx((2 / 3, 1 / 3, 2 / 3), abs=1e-6)
+
+
+def test_hallucination_by_the_passages_shown(
+    make_project: Callable[..., Path], write_prepared: Any, write_answers: Any
+) -> None:
+    root = make_project({"evaluate": {"hallucination": "unfound"}})
+    write_prepared(root / "data/prepared")
+    write_answers(root / "data/answers")
+    said = {"hop/q1": "Word: word", "hop/q2": "word words", "hop/q3": "no", "hop/q6": "alert x script body"}
+    answers = [
+        {
+            **row,
+            "prediction": said.get(row["question_id"], row["prediction"]),
+            "outcome": "ok" if row["question_id"] in said else row["outcome"],
+            "context": [f"{row['set']}/d1", f"{row['set']}/d2"],
+        }
+        for row in rows(root / "data/answers/answers.parquet")
+    ]
+    write_answers(root / "data/answers", answers)
+    assert evaluate(root) == 0
+    found = {row["question_id"]: row["hallucinated"] for row in rows(root / OUTPUTS[0])}
+    # d2 is "word word ..."; of d1, "<script>alert('x')</script> body", the punctuation glues the words together
+    assert [found[key] for key in ("hop/q1", "hop/q2", "hop/q3", "hop/q4", "hop/q5", "hop/q6")] == [0, 1, None, 0, 1, 1]
 
 
 def changed(index: int, **fields: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:

@@ -15,10 +15,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from components.compare.__main__ import run as run_compare
+from components.compare.params import Params as CompareParams
 from components.evaluate.__main__ import run as run_evaluate
 from components.evaluate.params import Params as EvaluateParams
 from components.report.__main__ import run
+from components.report.cost import Cost, costs
 from components.report.gallery import worst
+from components.report.highlight import Part, highlight
 from components.report.params import Params
 from components.report.plots import Bar, intervals_svg, loss_svg
 from components.report.sources import METRICS, RECORDS
@@ -46,10 +50,11 @@ def bare(answered: Path) -> Path:
 @pytest.fixture
 def finished(bare: Path) -> Path:
     """A project with everything."""
+    assert execute(bare, "compare", CompareParams, run_compare) == 0
     for stage, folders in RECORDS.items():
         for folder in folders:
             (bare / folder).mkdir(parents=True, exist_ok=True)
-            if stage != "evaluate":
+            if stage not in {"evaluate", "compare"}:
                 params = {"seed": 5, stage: {"rate": 0.1, "inner": {"split_seed": 17}}}
                 write_record(bare / folder, stage=stage, inputs={"raw/x": "ab" * 32}, params=params, metrics={})
     for path in METRICS:
@@ -247,7 +252,10 @@ def test_gallery_takes_the_worst_with_all_evidence_first(bare: Path) -> None:
     }
     case = found["hop"][1]
     assert (case.kind, case.outcome, case.prediction) == ("comparison, 2 hops", "malformed", "")
-    assert [(p.evidence, p.cut, len(p.text)) for p in case.passages] == [(True, True, 20), (False, True, 20)]
+    assert [(p.evidence, p.cut, sum(len(part.text) for part in p.parts)) for p in case.passages] == [
+        (True, True, 20),
+        (False, True, 20),
+    ]
     assert list(case.not_shown) == ["Title hop 3 "]
     assert [len(cases) for cases in worst(items, texts, "strict", 1, 20).values()] == [1, 1]
     assert worst(items, texts, "strict", 0, 20) == {}
@@ -286,3 +294,44 @@ def test_settings_are_checked(make_project: Callable[..., Path], capsys: pytest.
     settings: dict[str, Any] = {"report": {"worst_per_set": -1}}
     assert report(make_project(settings)) == 40
     assert "worst_per_set" in capsys.readouterr().err
+
+
+def test_the_verdict_stands_on_top_with_its_reasons(finished: Path) -> None:
+    assert report(finished) == 0
+    text = (finished / PAGE).read_text(encoding="utf-8")
+    shown = Page(text).text
+    assert text.index('id="verdict"') < text.index('class="cards"') < text.index('id="results"')
+    assert "Promote the candidate" in shown
+    assert "f1 36.0 [11.4, 71.5]: at least 0.0 is required of a first candidate" in shown
+
+
+def test_words_of_both_answers_are_marked_in_a_passage() -> None:
+    text = "In Paris, not paris-like Parisians; Rome said no."
+    assert highlight(text, ["PARIS", "no"], "Rome") == [
+        Part("In ", ""),
+        Part("Paris", "gold"),
+        Part(", not ", ""),
+        Part("paris", "gold"),
+        Part("-like Parisians; ", ""),
+        Part("Rome", "claim"),
+        Part(" said no.", ""),
+    ]
+    assert highlight("New York City", ["York"], "New York") == [
+        Part("New ", "claim"),
+        Part("York", "gold"),
+        Part(" City", ""),
+    ]
+    assert highlight("", ["x"], "y") == []
+    assert highlight("a (b) c", [], "(b)") == [Part("a ", ""), Part("(b)", "claim"), Part(" c", "")]
+
+
+def test_costs_are_the_tokens_of_the_stages_that_tell() -> None:
+    metrics: dict[str, dict[str, object] | None] = {
+        "metrics/build_index.json": {"documents": 4, "mean_tokens": 2.5},
+        "metrics/answer.json": {"questions": 2, "prompt_tokens": 50, "new_tokens": 0},
+        "metrics/warm_start.json": None,
+    }
+    assert costs(metrics) == [
+        Cost("build_index", "embedded", 10, 2.5, "passage"),
+        Cost("answer", "read to answer", 50, 25.0, "question"),
+    ]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.store_servers import KEYS
+from benchmarks.store_servers import KEYS, client
 from faithline.cluster.tasks import CACHE_MOUNT
 from faithline.kubeflow.compile import compile_project
 from faithline.pipeline.graph import load_graph
 from faithline.pipeline.machine import cache_folder
 from faithline.store.objects import open_store
 from tests.containers.conftest import Node
-from tests.runs.sample import adopt, check_pull, local_lock, make_origin
+from tests.runs.sample import REGISTRY_BUCKET, adopt, check_pull, local_lock, make_origin
 
 pytestmark = pytest.mark.slow
 SECRETS = {"AWS_ACCESS_KEY_ID": "access_key_id", "AWS_SECRET_ACCESS_KEY": "secret_access_key"}
@@ -41,6 +41,7 @@ def test_containers_give_the_lock_of_one_local_run(
     from kfp import components, local
 
     store = f"s3://{bucket}/runs"
+    client(s3_port).create_bucket(Bucket=REGISTRY_BUCKET)
     expected = local_lock(tmp_path_factory)  # fetches the packages too
     origin = make_origin(
         tmp_path / "origin",

@@ -99,14 +99,27 @@ def test_dvc_shows_metrics_plots_and_graph(sample_run: Path) -> None:
 def test_an_experiment_runs_only_what_the_setting_concerns(sample_run: Path) -> None:
     git(sample_run, "add", "-A")
     git(sample_run, "commit", "-qm", "first run")
-    output = run(sample_run, "dvc", "exp", "run", "-S", "evaluate.bootstrap_samples=100")
+    output = run(sample_run, "dvc", "exp", "run", "-S", "evaluate.bootstrap_samples=100", "report")
     ran = {line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")}
-    assert ran == {"evaluate", "report"}
+    assert ran == {"evaluate", "compare", "report"}
     text = (sample_run / "params.yaml").read_text(encoding="utf-8")
     assert "bootstrap_samples: 100" in text
     assert "# " in text, "comments are gone"
+    check_the_champion_stays(sample_run)
     git(sample_run, "checkout", "-q", "--", ".")
     run(sample_run, "dvc", "checkout")
+
+
+def check_the_champion_stays(folder: Path) -> None:
+    """The same answers as the champion's show no improvement: exit 10, a message that is no error, nothing changed."""
+    champion = json.loads((folder / "models/registry/registry.json").read_text(encoding="utf-8"))["champion"]
+    assert "verdict: Undecided: the champion stays" in run(folder, "faithline", "promote", "verdict", code=10)
+    output = run(folder, "dvc", "repro", code=255)
+    assert "promote: undecided: f1" in output
+    assert "error: promote" not in output
+    assert f"{champion} stays the champion" in output
+    assert "exited with 10" in output
+    assert f"champion  {champion}" in run(folder, "faithline", "promote", "status")
 
 
 def test_the_same_inputs_give_the_same_bytes_in_another_folder(sample_run: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from faithline.kubeflow.compile import compile_project
 from faithline.pipeline.graph import load_graph
 from faithline.store.objects import open_store
 from tests.kubeflow.conftest import Daemon
-from tests.runs.sample import PATH, adopt, call, check_pull, clone, local_lock, make_origin
+from tests.runs.sample import PATH, REGISTRY_BUCKET, adopt, call, check_pull, clone, local_lock, make_origin
 
 pytestmark = pytest.mark.slow
 BUCKET = "sample"
@@ -30,7 +30,8 @@ def store(s3_port: int) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}"}.items():
             patch.setenv(name, value)
-        client(s3_port).create_bucket(Bucket=BUCKET)
+        for bucket in (BUCKET, REGISTRY_BUCKET):
+            client(s3_port).create_bucket(Bucket=bucket)
         yield STORE
 
 

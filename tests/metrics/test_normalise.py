@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import string
+import sys
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faithline.metrics.normalise import official, strict
+from faithline.metrics.normalise import _PLANES, _all_punctuation, official, strict
 
 
 def published(s: str) -> str:
@@ -104,3 +105,9 @@ def test_strict_keeps_numbers_apart(number: str, before: str, after: str) -> Non
 )
 def test_strict_by_hand(text: str, expected: str) -> None:
     assert strict(text) == expected
+
+
+def test_all_punctuation_of_unicode_is_in_the_planes_that_are_looked_at() -> None:
+    codes = [code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith("P")]
+    assert max(codes) < _PLANES
+    assert set(codes) <= _all_punctuation().keys()

@@ -19,6 +19,9 @@ from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[2]
 PATCH = "conf/tiny.yaml"
+REGISTRY_BUCKET = "sample-champions"
+REGISTRY = f"s3://{REGISTRY_BUCKET}/registry"
+"""Where the champion of every run is kept: clones are thrown away, and a lock names the registry's address."""
 TIMEOUT_S = 1800
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 """Search path on which `python`, as stages call it, is this environment's."""
@@ -57,8 +60,9 @@ def make_origin(folder: Path, cluster: Mapping[str, object] | None = None) -> Pa
         if (ROOT / name).is_file() and not name.startswith(("metrics/", "plots/", "dvc.lock")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
-    (folder / "conf/here.yaml").write_text(json.dumps({"cluster": cluster or {}}), encoding="utf-8")
-    call(folder, "faithline.cli", "params", "apply", PATCH, *(["conf/here.yaml"] if cluster else []))
+    here = {"cluster": cluster or {}, "promote": {"registry": REGISTRY}}
+    (folder / "conf/here.yaml").write_text(json.dumps(here), encoding="utf-8")
+    call(folder, "faithline.cli", "params", "apply", PATCH, "conf/here.yaml")
     git(folder, "init", "-q")
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "tiny")
@@ -72,7 +76,10 @@ def clone(origin: Path, folder: Path) -> Path:
 
 
 def local_lock(factory: pytest.TempPathFactory) -> bytes:
-    """Return the `dvc.lock` of one local `dvc repro`, made by whichever worker asks first."""
+    """Return the `dvc.lock` of one local `dvc repro`, made by whichever worker asks first.
+
+    Its S3 server must hold REGISTRY_BUCKET, and the environment must reach it.
+    """
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     kept = shared / "sample.lock"

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from faithline.cluster.doctor.checkup import Check, Scene
 
-__all__ = ["credentials", "endpoint", "region"]
+__all__ = ["champions", "credentials", "endpoint", "region"]
 
 CONNECT_S = 1.5
 PAIR = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -30,6 +30,18 @@ def credentials(scene: Scene) -> Iterator[Check]:
         return
     yield _shell_credentials(scene)
     yield from _pod_credentials(scene)
+
+
+def champions(scene: Scene) -> Iterator[Check]:
+    """Look at where champions are kept: a folder inside a pod goes with the pod."""
+    section = scene.params.get("promote")
+    address = section.get("registry") if isinstance(section, Mapping) else None
+    if isinstance(address, str) and "://" not in address:
+        yield scene.lack(
+            "champions",
+            f"promote.registry is the folder {address}: it would lie in a pod",
+            "set promote.registry in params.yaml to s3://BUCKET/PREFIX",
+        )
 
 
 def _shell_credentials(scene: Scene) -> Check:

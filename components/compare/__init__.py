@@ -1,0 +1,1 @@
+"""Stage `compare`: the candidate against the champion, a verdict with reasons."""

@@ -1,0 +1,1 @@
+"""Stage `promote`: make the candidate the champion if the verdict says so."""
