@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
-from faithline.metrics.hallucination import HallucinationRule
 from faithline.metrics.normalise import Normalisation
 
 
@@ -15,7 +14,7 @@ class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     normalisation: Normalisation
     """The rule behind `em`, `f1`, `accuracy` and `recall`; EM and F1 under both are always reported too."""
-    hallucination: HallucinationRule
+    hallucination: Literal["wrong", "unfound"]
     """When an answer is a hallucination: `wrong` (no word of a gold answer, or none was to be given) or `unfound` (its
     words stand in no passage shown)."""
     bootstrap_samples: Annotated[int, msgspec.Meta(ge=100)]

@@ -9,16 +9,13 @@ normalisation; it needs no gold answers but cannot judge a yes or no, nor words 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from faithline.metrics.normalise import strict, tokens
 
-__all__ = ["HallucinationRule", "unfound", "wrong"]
-
-HallucinationRule = Literal["wrong", "unfound"]
+__all__ = ["unfound", "wrong"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

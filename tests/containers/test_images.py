@@ -21,6 +21,7 @@ PROJECT = {
     ".dvcignore",
     "components",
     "conf",
+    "containers",
     "dags",
     "data_snapshot.json",
     "dvc.yaml",

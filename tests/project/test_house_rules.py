@@ -41,6 +41,13 @@ def test_pipeline_loads_no_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_airflows_environment_reads_every_stage_s_settings() -> None:
+    python = ROOT / ".venv-airflow" / "bin" / "python"  # it holds no numpy, no torch, no dvc
+    command = [str(python), "-m", "faithline.cli", "params", "check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_help_is_quick() -> None:
     def cpu_s(*arguments: str) -> float:
         """Processor seconds: on a busy machine wall time says little about the program."""
