@@ -6,7 +6,7 @@ import copy
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,27 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder}: set FAITHLINE_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def s3_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Port of an S3 server (moto, in its own process)."""
+    from benchmarks.store_servers import s3_server
+
+    with s3_server("moto", tmp_path_factory.mktemp("moto")) as port:
+        yield port
+
+
+@pytest.fixture
+def bucket(s3_port: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A bucket of the test's own, with the environment that reaches it."""
+    from benchmarks.store_servers import KEYS, client
+
+    for name, value in {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}"}.items():
+        monkeypatch.setenv(name, value)
+    name = f"b{abs(hash(request.node.nodeid)):x}"
+    client(s3_port).create_bucket(Bucket=name)
+    return name
 
 
 def merge(base: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from ruamel.yaml import YAML
 
-from benchmarks.store_servers import KEYS, client, s3_server
 from components.answer.answer import SCHEMA
 from components.compare.__main__ import run as run_compare
 from components.compare.params import Params as CompareParams
@@ -38,23 +37,12 @@ GATE = {
 }
 
 
-@pytest.fixture(scope="session")
-def s3_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with s3_server("moto", tmp_path_factory.mktemp("moto")) as port:
-        yield port
-
-
 @pytest.fixture
-def registry(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def registry(request: pytest.FixtureRequest) -> str:
     """Address of an empty registry: a folder, or an S3 server where a test asks for one."""
     if getattr(request, "param", "folder") == "folder":
         return "models/registry"
-    port = request.getfixturevalue("s3_port")
-    for name, value in {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}.items():
-        monkeypatch.setenv(name, value)
-    bucket = f"b{abs(hash(request.node.nodeid)):x}"
-    client(port).create_bucket(Bucket=bucket)
-    return f"s3://{bucket}/champions"
+    return f"s3://{request.getfixturevalue('bucket')}/champions"
 
 
 both_kinds = pytest.mark.parametrize("registry", ["folder", "s3"], indirect=True)

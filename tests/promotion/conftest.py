@@ -1,8 +1,8 @@
-"""Settings of the gate, items tables, and an S3 server."""
+"""Settings of the gate, and items tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.promotion_power import settings as simulated_settings
-from benchmarks.store_servers import KEYS, client, s3_server
 from faithline.promotion.settings import Promote
 
 
@@ -43,19 +42,3 @@ def items_table() -> Callable[..., pa.Table]:
         return pa.table(base | columns)
 
     return make
-
-
-@pytest.fixture(scope="session")
-def s3_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with s3_server("moto", tmp_path_factory.mktemp("moto")) as port:
-        yield port
-
-
-@pytest.fixture
-def bucket(s3_port: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A bucket of the test's own, with the environment that reaches it."""
-    for name, value in {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}"}.items():
-        monkeypatch.setenv(name, value)
-    name = f"b{abs(hash(request.node.nodeid)):x}"
-    client(s3_port).create_bucket(Bucket=name)
-    return name

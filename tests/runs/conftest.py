@@ -1,4 +1,4 @@
-"""An S3 server (moto, in its own process), small pipelines, and tries at a stage forked from a process that is warm."""
+"""Small pipelines, and tries at a stage forked from a process that is warm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.store_servers import KEYS, client, make_project, s3_server
+from benchmarks.store_servers import make_project
 from faithline.runs.processes import marked
 
 
@@ -50,22 +50,6 @@ class Try:
                 return
             time.sleep(0.05)
         pytest.fail(f"{path} did not appear: {self.text()}")
-
-
-@pytest.fixture(scope="session")
-def s3_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with s3_server("moto", tmp_path_factory.mktemp("moto")) as port:
-        yield port
-
-
-@pytest.fixture
-def bucket(s3_port: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A bucket of the test's own, with the environment that reaches it."""
-    for name, value in {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}"}.items():
-        monkeypatch.setenv(name, value)
-    name = f"b{abs(hash(request.node.nodeid)):x}"
-    client(s3_port).create_bucket(Bucket=name)
-    return name
 
 
 @pytest.fixture
