@@ -8,10 +8,10 @@ from pathlib import Path
 from faithline.metrics.table import text_table
 from faithline.pipeline.errors import DataInvalid
 from faithline.promotion.summary import read_summary, told
+from faithline.promotion.verdict import VERDICT
 
 METRICS = "metrics/evaluate.json"
 REPORT = "reports/report.html"
-VERDICT = "data/comparison/verdict.json"
 
 
 def summary(root: Path) -> str:

@@ -18,12 +18,13 @@ from components.report.cost import costs
 from components.report.gallery import worst
 from components.report.params import Report
 from components.report.plots import Bar, intervals_svg, loss_svg
-from components.report.sources import METRICS, RECORDS, Record, Sources
+from components.report.sources import METRICS, RECORDS, Sources
 from faithline.data.prepared import Documents
 from faithline.metrics.slices import Estimate, Evaluation, Slice
 from faithline.metrics.table import HEADLINE, POOLED
 from faithline.noise.plots import figures
 from faithline.noise.table import findings_table, lengths_table
+from faithline.pipeline.records import Record
 
 __all__ = ["render"]
 

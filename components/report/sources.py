@@ -19,9 +19,11 @@ import pyarrow.parquet as pq
 
 from faithline.metrics.slices import Evaluation
 from faithline.pipeline.errors import DataInvalid
+from faithline.pipeline.records import Record
 from faithline.promotion.summary import Summary, read_summary
+from faithline.promotion.verdict import VERDICT
 
-__all__ = ["METRICS", "RECORDS", "Curve", "DataSource", "Metrics", "Record", "Sources", "read"]
+__all__ = ["METRICS", "RECORDS", "Curve", "DataSource", "Metrics", "Sources", "read"]
 
 RECORDS = {
     "generate_sample": ("data/raw/sample",),
@@ -41,7 +43,6 @@ METRICS = tuple(
 )
 _NOISE, _GATES, _DRIFT = (f"reports/{name}.json" for name in ("noise", "gates", "drift"))
 _CURVE = "plots/warm_start.csv"
-_VERDICT = "data/comparison/verdict.json"
 _ITEMS = (
     *("question_id", "set", "split", "question", "question_type", "hops", "answerable", "answers"),
     *("prediction", "outcome", "completion", "context", "supporting_documents", "context_recall"),
@@ -53,16 +54,6 @@ Curve = Mapping[str, list[tuple[float, float]]]
 """Column → (step, value), where there is a value."""
 Metrics = dict[str, object]
 """Content of a metrics file."""
-
-
-class Record(msgspec.Struct, frozen=True):
-    """The part of a record.json that the page shows; see `faithline.pipeline.records`."""
-
-    stage: str
-    inputs: dict[str, str]
-    outputs: dict[str, str]
-    params: dict[str, object]
-    versions: dict[str, str]
 
 
 class DataSource(msgspec.Struct, frozen=True):
@@ -151,7 +142,7 @@ def read(dep: Callable[[str], Path]) -> Sources:
         },
         metrics={path: optional(path, lambda place: _json(place, Metrics)) for path in METRICS},
         data=optional("data/prepared/sources.json", lambda place: _json(place, dict[str, DataSource])),
-        verdict=optional(_VERDICT, read_summary),
+        verdict=optional(VERDICT, read_summary),
         noise=optional(_NOISE, lambda place: _json(place, dict[str, object])),
         gates=optional(_GATES, lambda place: _json(place, Gates)),
         drift=optional(_DRIFT, lambda place: _json(place, Drift)),

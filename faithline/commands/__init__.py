@@ -12,3 +12,11 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]  # argparse has no public name for it
     """What `ArgumentParser.add_subparsers` returns."""
+
+
+def seconds(text: str) -> float:
+    """Read an argument that is a duration."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and a million seconds")
+    return value

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faithline.commands import seconds
+
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
@@ -36,7 +38,7 @@ def add(commands: Commands) -> None:
     judge.add_argument("--replay", action="store_true", help="ask nobody; every verdict must be in the cache")
     judge.add_argument("--key-variable", metavar="NAME", help="environment variable with the endpoint's key")
     judge.add_argument("--max-tokens", type=_count, default=4096, help="tokens of a reply (4096)")
-    judge.add_argument("--timeout-s", type=_seconds, default=120.0, help="deadline of one request (120)")
+    judge.add_argument("--timeout-s", type=seconds, default=120.0, help="deadline of one request (120)")
     judge.add_argument("--attempts", type=_count, default=3, help="tries of one prompt (3)")
     judge.add_argument("--concurrency", type=_count, default=8, help="requests at once (8)")
     judge.set_defaults(command=_judge)
@@ -46,13 +48,6 @@ def _count(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not positive")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and a million seconds")
     return value
 
 

@@ -67,8 +67,8 @@ def _open(arguments: argparse.Namespace) -> tuple[Promote, Registry, State]:
 
 def _verdict(arguments: argparse.Namespace) -> int:
     from faithline.pipeline.errors import ExitCode
-    from faithline.promotion.evidence import VERDICT
     from faithline.promotion.summary import read_summary, told
+    from faithline.promotion.verdict import VERDICT
 
     found = read_summary(arguments.root / VERDICT)
     print(told(found))

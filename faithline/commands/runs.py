@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faithline.commands import seconds
 from faithline.pipeline.errors import ExitCode, Preempted
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ def add(commands: Commands) -> None:
     stage.add_argument(
         "--tombstone", action="store_true", help="let a lasting failure end later attempts of this run at once"
     )
-    stage.add_argument("--lease-s", type=_seconds, default=60.0, help="a runner silent for so long is dead (60)")
-    stage.add_argument("--wait-s", type=_seconds, default=120.0, help="how long to wait for another runner (120)")
-    stage.add_argument("--grace-s", type=_seconds, default=25.0, help="time to save work after SIGTERM (25)")
+    stage.add_argument("--lease-s", type=seconds, default=60.0, help="a runner silent for so long is dead (60)")
+    stage.add_argument("--wait-s", type=seconds, default=120.0, help="how long to wait for another runner (120)")
+    stage.add_argument("--grace-s", type=seconds, default=25.0, help="time to save work after SIGTERM (25)")
     stage.set_defaults(command=_run_stage)
     runs = commands.add_parser("runs", help="look at a run in the store, or make it the project's own")
     actions = runs.add_subparsers(required=True, metavar="ACTION")
@@ -51,13 +52,6 @@ def _run_and_store(parser: argparse.ArgumentParser, *, option: bool = True) -> N
     else:
         parser.add_argument("run_id", metavar="RUN", help="the run's id")
     parser.add_argument("--store", required=True, help="s3://BUCKET/PREFIX, or a folder that all machines mount")
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and a million seconds")
-    return value
 
 
 def _run_stage(arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ judge failed, with the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -20,10 +21,9 @@ from faithline.judges.asking import Cache, ask
 from faithline.judges.judge import Judge, Reply
 from faithline.pipeline.errors import DataInvalid
 
-__all__ = ["PROTOCOLS", "Judged", "Protocol", "judge_file"]
+__all__ = ["Judged", "Protocol", "judge_file"]
 
 Protocol = Literal["faithjudge", "facts", "contextual"]
-PROTOCOLS: tuple[Protocol, ...] = ("faithjudge", "facts", "contextual")
 T = TypeVar("T")
 
 
@@ -85,10 +85,7 @@ class Judged(msgspec.Struct, frozen=True):
     items: list[Entry]
 
 
-def judge_file(
-    path: Path, protocol: Protocol, judges: Sequence[Judge], cache: Cache, *, replay: bool,
-    advance: Callable[[int], None] = lambda _count: None,
-) -> Judged:  # fmt: skip
+def judge_file(path: Path, protocol: Protocol, judges: Sequence[Judge], cache: Cache, *, replay: bool) -> Judged:
     """Judge a file.
 
     Raises:
@@ -99,7 +96,7 @@ def judge_file(
     rates: dict[str, dict[str, Any]] = {}
     verdicts: list[list[str | None]] = []
     for judge in judges:
-        entries, counted = run(path, judge, _asker(judge, cache, replay=replay, advance=advance))
+        entries, counted = run(path, judge, partial(ask, judge, cache=cache, replay=replay))
         items += entries
         rates[judge.identity] = counted
         verdicts.append([entry.verdict for entry in entries])
@@ -109,10 +106,6 @@ def judge_file(
 
 Asking = Callable[[Sequence[str]], list[Reply]]
 Outcome = tuple[list[Entry], dict[str, Any]]
-
-
-def _asker(judge: Judge, cache: Cache, *, replay: bool, advance: Callable[[int], None]) -> Asking:
-    return lambda prompts: ask(judge, prompts, cache, replay=replay, advance=advance)
 
 
 def _faithjudge(path: Path, judge: Judge, asking: Asking) -> Outcome:

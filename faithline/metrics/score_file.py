@@ -8,7 +8,6 @@ left out. Ids that differ in type only (1 and "1") are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -17,6 +16,7 @@ import numpy as np
 from faithline.metrics.answers import AnswerScores, score_many
 from faithline.metrics.normalise import NORMALISATIONS
 from faithline.pipeline.errors import DataInvalid
+from faithline.pipeline.json_lines import json_lines
 
 __all__ = ["COLUMNS", "Item", "Scored", "score_file"]
 
@@ -57,12 +57,7 @@ def score_file(path: Path) -> Scored:
     Raises:
         DataInvalid: On the first bad line, naming file and line; or if there is no file, or no line in it.
     """
-    try:
-        with path.open("rb") as lines:
-            rows = _read(lines, path)
-    except (FileNotFoundError, IsADirectoryError) as error:
-        what = "is a folder" if isinstance(error, IsADirectoryError) else "file not found"
-        raise DataInvalid(what, where=str(path), next_step="name a file of JSON lines") from None
+    rows = _read(path)
     predictions, answers = [row.prediction for row in rows], [row.answers for row in rows]
     em, f1 = AnswerScores._fields.index("em"), AnswerScores._fields.index("f1")
     tables = [score_many(predictions, answers, normalisation)[:, [em, f1]] for normalisation in NORMALISATIONS]
@@ -72,14 +67,11 @@ def score_file(path: Path) -> Scored:
     return Scored(n=len(items), means=means, items=items)
 
 
-def _read(lines: Iterable[bytes], path: Path) -> list[Prediction]:
+def _read(path: Path) -> list[Prediction]:
     decoder = msgspec.json.Decoder(Prediction)
     rows: list[Prediction] = []
     first_at: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
-        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-        if not text or text.isspace():
-            continue
+    for number, text in json_lines(path):
         try:
             row = decoder.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

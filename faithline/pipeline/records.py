@@ -15,8 +15,21 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+import msgspec
+
 RECORD = "record.json"
 VERSIONED = ("torch", "transformers", "tokenizers", "peft", "datasets", "pyarrow", "numpy", "safetensors")
+
+
+class Record(msgspec.Struct, frozen=True):
+    """The content of a record.json."""
+
+    stage: str
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    params: dict[str, object]
+    versions: dict[str, str]
+    metrics: dict[str, object]
 
 
 def write_json(path: Path, obj: object) -> None:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from ruamel.yaml import YAML
 
 from faithline.metrics.slices import Evaluation, Slice
-from faithline.promotion.checks import Check, interval, points
+from faithline.promotion.checks import points
+from faithline.promotion.summary import ABSENT, Row, summarise
 from faithline.promotion.verdict import Verdict
 
 __all__ = ["Card", "card"]
 
 _METRICS = {"f1": "F1", "em": "exact match", "hallucination_rate": "hallucination rate", "answer_rate": "answer rate"}
-_ABSENT = "–"
 _INTRODUCTION = (
     "LoRA adapters of a retrieval-augmented agent, promoted by a statistical gate. This folder is its evidence: every "
     "file is named with its digest in `manifest.json` (`faithline verify-bundle .`)."
@@ -67,7 +67,8 @@ def card(about: Card, verdict: Verdict, result: Evaluation) -> str:
         _against(verdict),
         "\n".join(f"- {reason}" for reason in verdict.reasons),
         _table(
-            ["check", "items", "candidate", "champion", "difference [interval]", "p"], map(_check_row, verdict.checks)
+            ["check", "items", "candidate", "champion", "difference [interval]", "p"],
+            map(_check_row, summarise(verdict).checks),
         ),
         "## Scores",
         f"Percent, {result.bootstrap.confidence:.0%} bootstrap intervals, normalisation `{result.normalisation}`.",
@@ -116,21 +117,16 @@ def _front_matter(about: Card, sets: dict[str, Slice]) -> dict[str, object]:
     }
 
 
-def _check_row(check: Check) -> list[str]:
-    champion = _ABSENT if check.champion is None else points(check.champion)
-    if check.difference is None:
-        change = f"own mean [{points(check.lo)}, {points(check.hi)}]"
-    else:
-        change = interval(check.difference, check.lo, check.hi)
-    p = _ABSENT if check.p is None else f"{check.p:.4f}"
-    return [f"{check.metric}: {check.rule}", str(check.n), points(check.candidate), champion, change, p]
+def _check_row(row: Row) -> list[str]:
+    change = f"own mean {row.difference}" if row.champion == ABSENT else row.difference
+    return [f"{row.name}: {row.rule}", str(row.n), row.candidate, row.champion, change, row.p]
 
 
 def _slice_row(name: str, part: Slice) -> list[str]:
     cells = []
     for metric in _METRICS:
         found = part.metrics.get(metric)
-        cells.append(f"{points(found.mean)} [{points(found.lo)}, {points(found.hi)}]" if found else _ABSENT)
+        cells.append(f"{points(found.mean)} [{points(found.lo)}, {points(found.hi)}]" if found else ABSENT)
     return [name, str(part.n), *cells]
 
 

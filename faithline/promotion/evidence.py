@@ -16,7 +16,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -29,13 +28,11 @@ from faithline.promotion.card import Card, card
 from faithline.promotion.lineage import LINEAGE, Lineage, ancestors, check_chain, lock_text, read_record, settings_text
 from faithline.promotion.materials import bill_of_lock, read_lock
 from faithline.promotion.settings import Promote
-from faithline.promotion.verdict import Verdict
+from faithline.promotion.verdict import VERDICT, read_verdict
 
-__all__ = ["VERDICT", "collect", "read_evaluation", "read_verdict"]
+__all__ = ["collect", "read_evaluation"]
 
 EVALUATION = "evaluation"
-VERDICT = "data/comparison/verdict.json"
-T = TypeVar("T")
 
 
 class _Backbone(msgspec.Struct):
@@ -73,7 +70,7 @@ def collect(folder: Path, root: Path, graph: Graph, settings: Promote) -> Manife
         DataInvalid: If the run's parts do not belong together, or one is missing.
     """
     check_chain(root, settings.models, compared=True)
-    verdict, result = read_verdict(root), read_evaluation(root)
+    verdict, result = read_verdict(root / VERDICT), read_evaluation(root)
     before = [*ancestors(graph, "compare"), "compare"]
     lock, unlocked = lock_text(root, before)
     _copy(root / "data/evaluation", folder / EVALUATION)
@@ -106,31 +103,19 @@ def collect(folder: Path, root: Path, graph: Graph, settings: Promote) -> Manife
     return seal(folder)
 
 
-def read_verdict(root: Path) -> Verdict:
-    """Read the verdict of the stage `compare`.
-
-    Raises:
-        DataInvalid: If it is missing or broken.
-    """
-    return _json(root / VERDICT, Verdict, "compare")
-
-
 def read_evaluation(root: Path) -> Evaluation:
     """Read the slices of the stage `evaluate`.
 
     Raises:
         DataInvalid: If they are missing or broken.
     """
-    return _json(root / "data/evaluation/slices.json", Evaluation, "evaluate")
-
-
-def _json(path: Path, kind: type[T], stage: str) -> T:
+    path = root / "data/evaluation/slices.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(path.read_bytes(), type=Evaluation)
     except FileNotFoundError:
-        raise DataInvalid("input not found", where=str(path), next_step=f"run `dvc repro {stage}`") from None
+        raise DataInvalid("input not found", where=str(path), next_step="run `dvc repro evaluate`") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataInvalid(f"broken file: {error}", where=str(path), next_step=f"run `dvc repro -f {stage}`") from None
+        raise DataInvalid(f"broken file: {error}", where=str(path), next_step="run `dvc repro -f evaluate`") from None
 
 
 def _records(root: Path, deps: Iterable[str]) -> dict[str, object]:

@@ -12,17 +12,18 @@ from pathlib import Path
 
 import msgspec
 
+from faithline.pipeline.checkout import commit_of
 from faithline.pipeline.errors import ConfigError, DataInvalid, GateRejected
 from faithline.pipeline.graph import Graph
 from faithline.pipeline.records import RECORD, input_digest
 from faithline.promotion.bundle import Manifest
-from faithline.promotion.evidence import EVALUATION, collect, read_evaluation, read_verdict
-from faithline.promotion.lineage import LINEAGE, Lineage, check_chain, commit, read_record
+from faithline.promotion.evidence import EVALUATION, collect, read_evaluation
+from faithline.promotion.lineage import LINEAGE, Lineage, check_chain, read_record
 from faithline.promotion.pairing import items_of_file, pair, read_items
 from faithline.promotion.registry import Registry, open_registry
 from faithline.promotion.settings import Promote
 from faithline.promotion.state import Event, State, bundle_of, promoted, rescored, submitted
-from faithline.promotion.verdict import Verdict, decide, decide_first
+from faithline.promotion.verdict import VERDICT, Verdict, decide, decide_first, read_verdict
 
 __all__ = ["Promotion", "find_verdict", "promote", "registry_of", "rescore"]
 
@@ -93,7 +94,7 @@ def promote(root: Path, graph: Graph, registry: Registry, settings: Promote, fol
         GateRejected: If the verdict says otherwise.
         DataInvalid: If the champion has changed since the comparison: nothing is promoted.
     """
-    verdict = read_verdict(root)
+    verdict = read_verdict(root / VERDICT)
     if verdict.verdict != "promote":
         raise _rejected(verdict)
     state = registry.state()
@@ -111,7 +112,7 @@ def promote(root: Path, graph: Graph, registry: Registry, settings: Promote, fol
         manifest.bundle,
         lambda before, event: move(before, event, verdict.champion),
         reason="; ".join(verdict.reasons),
-        commit=commit(root),
+        commit=commit_of(root),
     )
     return Promotion(manifest, after, known=False)
 
@@ -147,7 +148,7 @@ def rescore(root: Path, registry: Registry, settings: Promote, reason: str) -> S
             raise DataInvalid("the champion has changed meanwhile", where=registry.url, next_step="run it again")
         return rescored(before, event, key)
 
-    return registry.change("rescored", version, digest, move, reason=reason, commit=commit(root))
+    return registry.change("rescored", version, digest, move, reason=reason, commit=commit_of(root))
 
 
 def _known(root: Path, registry: Registry, state: State) -> tuple[str, str] | None:
@@ -168,6 +169,4 @@ def _rejected(verdict: Verdict) -> GateRejected:
     needed = f"about {verdict.items_needed} items would show the least improvement" if verdict.items_needed else ""
     more = f" ({needed})" if needed and verdict.verdict == "undecided" else ""
     advice = "evaluate on more items" + more if verdict.verdict == "undecided" else "see reports/report.html"
-    return GateRejected(
-        f"{word}: {'; '.join(verdict.reasons)}", where="data/comparison/verdict.json", next_step=f"{stays}; {advice}"
-    )
+    return GateRejected(f"{word}: {'; '.join(verdict.reasons)}", where=VERDICT, next_step=f"{stays}; {advice}")

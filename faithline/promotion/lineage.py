@@ -7,7 +7,6 @@ evaluation to the verdict can be checked link by link: what is promoted is what 
 from __future__ import annotations
 
 import io
-import subprocess
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
@@ -16,16 +15,14 @@ from ruamel.yaml import YAML
 
 from faithline.pipeline.errors import DataInvalid
 from faithline.pipeline.graph import PARAMS_FILE, Graph
-from faithline.pipeline.records import RECORD, input_digest
+from faithline.pipeline.records import RECORD, Record, input_digest
 from faithline.pipeline.yaml import read_mapping
 
 __all__ = [
     "LINEAGE",
     "Lineage",
-    "Record",
     "ancestors",
     "check_chain",
-    "commit",
     "lock_text",
     "read_record",
     "settings_text",
@@ -34,17 +31,6 @@ __all__ = [
 LOCK = "dvc.lock"
 LINEAGE = "lineage.json"
 """File of a bundle that holds a `Lineage`."""
-
-
-class Record(msgspec.Struct, frozen=True):
-    """A record.json; see `faithline.pipeline.records`."""
-
-    stage: str
-    inputs: dict[str, str]
-    outputs: dict[str, str]
-    params: dict[str, object]
-    versions: dict[str, str]
-    metrics: dict[str, object]
 
 
 class Lineage(msgspec.Struct, frozen=True):
@@ -129,16 +115,3 @@ def settings_text(root: Path, sections: Collection[str]) -> str:
         del document[key]
     round_trip.dump(document, text)
     return text.getvalue()
-
-
-def commit(root: Path) -> str | None:
-    """The commit that is checked out; None outside a repository or with uncommitted changes."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
-    try:
-        return None if git("status", "--porcelain", "--untracked-files=no") else git("rev-parse", "HEAD")
-    except (OSError, subprocess.CalledProcessError):
-        return None

@@ -8,13 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from faithline.pipeline.errors import DataInvalid
 from faithline.promotion.checks import Decision, interval, points
-from faithline.promotion.verdict import Verdict
+from faithline.promotion.verdict import Verdict, read_verdict
 
-__all__ = ["Row", "Summary", "read_summary", "summarise", "told"]
+__all__ = ["ABSENT", "Row", "Summary", "read_summary", "summarise", "told"]
 
 _HEADLINES: dict[Decision, str] = {
     "promote": "Promote the candidate",
@@ -22,7 +19,8 @@ _HEADLINES: dict[Decision, str] = {
     "undecided": "Undecided: the champion stays",
 }
 _RESULTS: dict[Decision, str] = {"promote": "shown", "keep": "refuted", "undecided": "open"}
-_ABSENT = "–"
+ABSENT = "–"
+"""Stands where there is no champion to compare with."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +56,12 @@ class Summary:
 
 
 def read_summary(path: Path) -> Summary:
-    """Read `data/comparison/verdict.json`.
+    """Read the verdict of the stage `compare`.
 
     Raises:
         DataInvalid: If it is missing or broken.
     """
-    try:
-        return summarise(msgspec.json.decode(path.read_bytes(), type=Verdict))
-    except FileNotFoundError:
-        raise DataInvalid("input not found", where=str(path), next_step="run `dvc repro compare`") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataInvalid(f"broken file: {error}", where=str(path), next_step="run `dvc repro -f compare`") from None
+    return summarise(read_verdict(path))
 
 
 def summarise(verdict: Verdict) -> Summary:
@@ -83,11 +76,11 @@ def summarise(verdict: Verdict) -> Summary:
             rule=check.rule,
             n=check.n,
             candidate=points(check.candidate),
-            champion=_ABSENT if check.champion is None else points(check.champion),
+            champion=ABSENT if check.champion is None else points(check.champion),
             difference=f"[{points(check.lo)}, {points(check.hi)}]"
             if check.difference is None
             else interval(check.difference, check.lo, check.hi),
-            p=_ABSENT if check.p is None else f"{check.p:.4f}",
+            p=ABSENT if check.p is None else f"{check.p:.4f}",
             result=_RESULTS[check.says],
         )
         for check in verdict.checks
@@ -98,8 +91,8 @@ def summarise(verdict: Verdict) -> Summary:
             name=", ".join(f"{key} {value}" for key, value in part.where.items()),
             rule=part.metric,
             n=part.n,
-            candidate=_ABSENT,
-            champion=_ABSENT,
+            candidate=ABSENT,
+            champion=ABSENT,
             difference=interval(part.difference, part.lo, part.hi),
             p=f"{part.p:.4f} (Holm {part.p_holm:.4f})",
             result=_RESULTS[part.says],

@@ -10,9 +10,12 @@ only after Holm's correction, while without it a suspicion is enough to withhold
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import numpy as np
 
+from faithline.pipeline.errors import DataInvalid
 from faithline.promotion.checks import (
     DIGITS,
     Check,
@@ -30,7 +33,10 @@ from faithline.promotion.pairing import Items, Paired
 from faithline.promotion.planning import Design, detectable_improvement, items_needed
 from faithline.promotion.settings import Promote
 
-__all__ = ["Verdict", "decide", "decide_first"]
+__all__ = ["VERDICT", "Verdict", "decide", "decide_first", "read_verdict"]
+
+VERDICT = "data/comparison/verdict.json"
+"""Where the stage `compare` writes it."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +107,20 @@ def decide_first(items: Items, settings: Promote) -> Verdict:
         findings.append(at_least("hallucination_rate", hallucinated, bar, settings, upside=False))
     sizes = {"f1": f1.size, "hallucination_rate": hallucinated.size}
     return _verdict(items, settings, None, sizes, findings, parts=[], detectable=None, needed=None)
+
+
+def read_verdict(path: Path) -> Verdict:
+    """Read what the stage `compare` wrote.
+
+    Raises:
+        DataInvalid: If it is missing or broken.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Verdict)
+    except FileNotFoundError:
+        raise DataInvalid("input not found", where=str(path), next_step="run `dvc repro compare`") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataInvalid(f"broken file: {error}", where=str(path), next_step="run `dvc repro -f compare`") from None
 
 
 def _verdict(

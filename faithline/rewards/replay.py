@@ -7,7 +7,7 @@ The row decides how many samples of the Checker vote; everything else is `march.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from faithline.agents.march import checker, proposer
 from faithline.agents.march.outcome import Outcome
 from faithline.pipeline.errors import ConfigError, DataInvalid
+from faithline.pipeline.json_lines import json_lines
 from faithline.pipeline.params import convert
 from faithline.pipeline.yaml import read_mapping
 from faithline.rewards.march import Judged, err, err_count, judge, ztr
@@ -104,22 +105,10 @@ def replay_file(path: Path, settings: MarchReward) -> Iterator[bytes]:
     Raises:
         DataInvalid: On the first bad line, naming file, line and field; or if there is no file, or no line in it.
     """
-    try:
-        with path.open("rb") as lines:
-            yield from _replayed(lines, path, settings)
-    except (FileNotFoundError, IsADirectoryError) as error:
-        what = "is a folder" if isinstance(error, IsADirectoryError) else "file not found"
-        raise DataInvalid(what, where=str(path), next_step="name a file of JSON lines") from None
-
-
-def _replayed(lines: Iterable[bytes], path: Path, settings: MarchReward) -> Iterator[bytes]:
     decoder, encoder = msgspec.json.Decoder(Sample), msgspec.json.Encoder()
-    number = seen = 0
-    for number, line in enumerate(lines, start=1):
-        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-        if not text or text.isspace():
-            continue
-        seen += 1
+    seen = False
+    for number, text in json_lines(path):
+        seen = True
         try:
             replayed = replay(decoder.decode(text), settings)
         except msgspec.DecodeError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import msgspec
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from faithline.pipeline.checkout import commit_of
 from faithline.pipeline.errors import ConfigError
 from faithline.pipeline.graph import PARAMS_FILE, PIPELINE_FILE
 from faithline.pipeline.yaml import read_mapping
@@ -48,7 +48,7 @@ def pin_run(store: Store, run_id: str, root: Path) -> RunDocument:
     if run is None:
         params = (root / PARAMS_FILE).read_text(encoding="utf-8")
         document = RunDocument(
-            run_id=run_id, params=params, dvc_yaml_sha256=_digest(root / PIPELINE_FILE), git_commit=_commit(root)
+            run_id=run_id, params=params, dvc_yaml_sha256=_digest(root / PIPELINE_FILE), git_commit=commit_of(root)
         )
         store.write(run_key(run_id), msgspec.json.format(msgspec.json.encode(document)) + b"\n", expect=ABSENT)
         run = read_run(store, run_id)
@@ -126,13 +126,3 @@ def _short(value: object) -> str:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _commit(root: Path) -> str | None:
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        return None if git("status", "--porcelain", "--untracked-files=no") else git("rev-parse", "HEAD")
-    except (OSError, subprocess.CalledProcessError):
-        return None
