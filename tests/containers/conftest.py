@@ -22,9 +22,8 @@ import pytest
 from filelock import FileLock
 
 from faithline.pipeline.machine import cache_folder
-from tests.runs.conftest import bucket, s3_port
 
-__all__ = ["Box", "Engine", "Node", "bucket", "s3_port"]
+__all__ = ["Box", "Engine", "Node"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {

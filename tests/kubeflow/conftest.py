@@ -18,9 +18,8 @@ import pytest
 
 from faithline.cluster.settings import load_cluster
 from tests.cluster.conftest import edit, toy
-from tests.runs.conftest import bucket, s3_port
 
-__all__ = ["Daemon", "bucket", "edit", "make_daemon", "s3_port", "toy"]
+__all__ = ["Daemon", "edit", "make_daemon", "toy"]
 
 
 class Daemon:
