@@ -116,7 +116,7 @@ class Cluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Where runs keep their data, lock fragments and tombstones."""
     user_id: Annotated[int, msgspec.Meta(ge=1)]
     """The images' user, not root."""
-    cache_claim: Name | None = None
+    cache_claim: Name | None
     """Volume claim mounted at `/cache` in every task, for downloaded models; null: each pod has an empty one."""
     images: dict[World, str]
     """Image of each world; pinned by digest (NAME@sha256:...) for any cluster, as `faithline lint` demands."""

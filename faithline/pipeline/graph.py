@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from faithline.pipeline.errors import ConfigError
@@ -99,7 +100,13 @@ class Graph:
 
 def covers(parent: str, child: str) -> bool:
     """Whether `child` is `parent` or lies below it (lexically)."""
-    return PurePosixPath(child).is_relative_to(PurePosixPath(parent))
+    above = _parts(parent)
+    return _parts(child)[: len(above)] == above
+
+
+@cache  # a graph asks for every pair of its paths
+def _parts(path: str) -> tuple[str, ...]:
+    return PurePosixPath(path).parts
 
 
 def load_graph(root: Path) -> Graph:
